@@ -1,0 +1,215 @@
+/**
+ * The seam between one consensus group and its host (spec consensus.md §1, §3–§7).
+ *
+ * A group is a pure, synchronous state machine: `step(event)` mutates its state and returns the actions that the host must
+ * carry out, in order, before it feeds the next event. Nothing in here awaits. What takes time comes back as an event:
+ * `append` → `appended`, `persistSuperblock` → `superblockWritten`.
+ *
+ * Durable before send (§5.6) is kept inside the group: view-scoped sends are held back until the pair (view, log_view)
+ * is known durable, and dropped when the write fails; timers make them anew.
+ */
+import type { Hash } from '../bytes/hash.ts'
+import type { Checksum, GroupId, Micros, Op, ReplicaId, View } from '../bytes/units.ts'
+import type { PrepareHeader, RoutedRequestHeader } from '../protocol/headers.ts'
+import type { Rules } from './rules.ts'
+
+export type Plane = 'metadata' | 'partition'
+export type GroupStatus = 'normal' | 'view_change' | 'recovering'
+export type TransferStage = 'idle' | 'awaiting_target' | 'fetching' | 'installing'
+
+/** Timer periods in ticks of 10 ms (§4); `ticksFromMs` rounds config durations down, to at least 1. */
+export interface TimerTicks {
+  readonly prepare: number
+  readonly commitMessage: number
+  readonly normalHeartbeat: number
+  readonly startViewChangeMessage: number
+  readonly doViewChangeMessage: number
+  readonly viewChangeStatus: number
+  readonly requestStartView: number
+  readonly repairRetry: number
+}
+
+export interface GroupConfig {
+  readonly cluster: bigint
+  readonly replica: ReplicaId
+  readonly replicaCount: number
+  readonly group: GroupId
+  readonly plane: Plane
+  /** Prepares in flight, 1..127. */
+  readonly prepareDepth: number
+  /** Requests waiting behind them. */
+  readonly requestDepth: number
+  readonly probeAttemptsMax: number
+  readonly repairChunkMax: number
+  readonly timers: TimerTicks
+  readonly rules: Rules
+  readonly hash: Hash
+  /** Random, not zero, new at each boot; 0 switches the nonce guard off (partition groups). */
+  readonly incarnation: bigint
+}
+
+/** What a group sees of its host's journal, synchronously. The host owns the bytes. */
+export interface GroupJournal {
+  /** Header of a held prepare as stored (evicted ring included, §5.3), or undefined. */
+  header(op: Op): PrepareHeader | undefined
+  /** Whole stored frame (header and body), or undefined when only the header is left. */
+  frame(op: Op): Uint8Array | undefined
+  /** Highest op held, 0 when none. */
+  highestOp(): Op
+  /** Oldest op whose frame can still be served to a repair, 0 when none. */
+  oldestOp(): Op
+  /** Op covered by the snapshot (metadata) or dropped by a purge (partition); nothing at or below it can be served. */
+  floorOp(): Op
+  /** False while a committed purge is not applied yet (§3.3): acknowledgements and repair service are withheld. */
+  mayAcknowledge(): boolean
+}
+
+/** Opaque handle of a client request that waits for its op; the host chose it. */
+export type RequestToken = number
+
+export interface IncomingRequest {
+  readonly header: RoutedRequestHeader
+  readonly body: Uint8Array
+  readonly token: RequestToken
+}
+
+export type GroupEvent =
+  | { readonly kind: 'tick'; readonly nowMicros: Micros }
+  /** A client request that passed the host's checks. Answered by `append`, by silence (queued) or by `refuse`. */
+  | { readonly kind: 'request'; readonly request: IncomingRequest; readonly nowMicros: Micros }
+  /** A frame from a peer, already known to concern this group; `from` is the authenticated peer of the connection. */
+  | { readonly kind: 'frame'; readonly from: ReplicaId; readonly bytes: Uint8Array; readonly nowMicros: Micros }
+  /** The journal holds this prepare now (metadata: synced). `header` as stored. */
+  | { readonly kind: 'appended'; readonly header: PrepareHeader }
+  | { readonly kind: 'appendFailed'; readonly op: Op; readonly checksum: Checksum }
+  /** The superblock holds this pair now: the values that were written, never a later reading. */
+  | { readonly kind: 'superblockWritten'; readonly view: View; readonly logView: View }
+  | { readonly kind: 'superblockFailed' }
+
+/** Why a request did not enter the log. `transientNotAccepted` surely was not admitted (58). */
+export type RefuseReason = 'not_primary' | 'not_normal' | 'state_transfer' | 'not_caught_up' | 'queues_full'
+
+export type GroupAction =
+  /**
+   * Journal this prepare. `role: primary`: minted here; the host may stamp the body (partition: base offset, base timestamp,
+   * batch checksum) before it stores it. `backup`: from the chain. `repair`: fetched, must be stored as it is.
+   * The host answers with `appended` or `appendFailed`, at once or later.
+   */
+  | { readonly kind: 'append'; readonly role: 'primary' | 'backup' | 'repair'; readonly header: PrepareHeader; readonly frame: Uint8Array }
+  /** Send to one peer. `frame` is complete and sealed. */
+  | { readonly kind: 'send'; readonly to: ReplicaId; readonly frame: Uint8Array }
+  /** Apply this committed op now, synchronously; `commitMin` has just become its op. `token`: the local client that waits for it. */
+  | { readonly kind: 'apply'; readonly op: Op; readonly header: PrepareHeader; readonly token?: RequestToken; readonly asPrimary: boolean }
+  /** Drop every journal entry from this op on (§5.7); truncate, not drain. */
+  | { readonly kind: 'truncate'; readonly fromOp: Op }
+  /** Write the pair durably, then answer. At most one is outstanding per group; repeated after a failure with back-off. */
+  | { readonly kind: 'persistSuperblock'; readonly view: View; readonly logView: View; readonly commitMax: Op }
+  | { readonly kind: 'refuse'; readonly token: RequestToken; readonly reason: RefuseReason }
+  /** Requests whose outcome is unknown now (they may have left this replica): answer 57. */
+  | { readonly kind: 'cancel'; readonly tokens: readonly RequestToken[] }
+  /** Ops up to `floor` are held by other means (segments): nothing of them will be applied (§6.1). */
+  | { readonly kind: 'commitFloor'; readonly floor: Op }
+  /** Repair cannot help any more; a state transfer from `peer` is needed (§6.2). */
+  | { readonly kind: 'needTransfer'; readonly peer: ReplicaId }
+  /** The log head cannot be unwound: the process must end with status 2 (§3.4). */
+  | { readonly kind: 'unreconcilable'; readonly op: Op; readonly message: string }
+  /** Something happened; for the inspection stream. Facts always, flow kinds as counters and samples (§9). */
+  | { readonly kind: 'note'; readonly note: GroupNote }
+
+/** What §9 lists, in the field's words. `op`, `peer` and `detail` where they apply. */
+export interface GroupNote {
+  readonly kind:
+    | 'view_change_started'
+    | 'start_view_change_received'
+    | 'do_view_change_received'
+    | 'view_started'
+    | 'view_adopted'
+    | 'merge_parked'
+    | 'merge_undecided'
+    | 'probe_started'
+    | 'probe_sent'
+    | 'heartbeat_missed'
+    | 'superblock_due'
+    | 'superblock_durable'
+    | 'repair_started'
+    | 'repair_finished'
+    | 'transfer_needed'
+    | 'truncated'
+    | 'frame_ignored'
+    | 'request_received'
+    | 'prepare_queued'
+    | 'prepare_acked'
+    | 'prepare_retransmitted'
+    | 'op_committed'
+    | 'commit_advanced'
+  readonly class: 'fact' | 'flow'
+  readonly op?: Op
+  readonly peer?: ReplicaId
+  readonly detail?: Readonly<Record<string, string | number | boolean>>
+}
+
+/** Where a restarted group starts (§7). A fresh one passes zeros and `join: 'init'`. */
+export interface GroupRestore {
+  readonly view: View
+  readonly logView: View
+  /** The pair that the superblock holds; equal to (view, logView) unless the view was only inferred. */
+  readonly viewDurable: View
+  readonly logViewDurable: View
+  readonly headOp: Op
+  readonly commitMin: Op
+  readonly commitMax: Op
+  readonly lastPrepareChecksum: Checksum
+  readonly lastTimestamp: Micros
+  /** `init`: fresh group or solo, Normal at once. `probe`: restarted replica of a cluster, invisible to quorums until it adopts a view. */
+  readonly join: 'init' | 'probe'
+}
+
+/** Everything that a person may want to know of a group, as plain values (§1.2). Cheap enough to be read each second. */
+export interface GroupSnapshot {
+  readonly group: GroupId
+  readonly plane: Plane
+  readonly status: GroupStatus
+  readonly role: 'primary' | 'backup'
+  readonly primary: ReplicaId
+  readonly ceded: boolean
+  readonly view: View
+  readonly logView: View
+  readonly viewDurable: View
+  readonly logViewDurable: View
+  readonly op: Op
+  readonly commitMin: Op
+  readonly commitMax: Op
+  readonly observedNewerView: View
+  readonly lastPrepareChecksum: Checksum
+  readonly transferStage: TransferStage
+  readonly probeAttempts: number
+  readonly quorums: { readonly replication: number; readonly viewChange: number; readonly nack: number }
+  readonly pipeline: readonly {
+    readonly op: Op
+    readonly checksum: Checksum
+    readonly operation: number
+    readonly acks: readonly ReplicaId[]
+    readonly quorum: boolean
+  }[]
+  readonly requestQueue: number
+  readonly votes: {
+    readonly startViewChange: readonly ReplicaId[]
+    readonly doViewChange: readonly { readonly replica: ReplicaId; readonly logView: View; readonly op: Op; readonly commit: Op }[]
+    readonly parked: boolean
+  }
+  readonly timers: readonly { readonly name: keyof TimerTicks; readonly ticking: boolean; readonly remaining: number; readonly period: number }[]
+  readonly repair?: { readonly peer: ReplicaId; readonly toOp: Op; readonly idleTicks: number }
+}
+
+export interface ConsensusGroup {
+  readonly config: GroupConfig
+  step(event: GroupEvent): readonly GroupAction[]
+  snapshot(): GroupSnapshot
+  /** True when a request may enter here now: primary of its view, Normal, not transferring, caught up (§1.2). */
+  isCaughtUpPrimary(): boolean
+  isPrimary(): boolean
+  primary(): ReplicaId
+  readonly view: View
+  readonly commitMin: Op
+  readonly commitMax: Op
+}

@@ -1,0 +1,277 @@
+/**
+ * Snapshots: what one node says of itself, now. Every snapshot names its reporter and when it was taken; readers show
+ * both. 64-bit values are decimal text. Additive only.
+ */
+import { z } from 'zod'
+import { decimal } from './envelope.ts'
+
+export const reporter = z.object({
+  node: z.number().int(),
+  boot: z.string(),
+  /** Microseconds since the Unix epoch, by the reporter's clock. */
+  takenWallUs: decimal,
+  takenMonoUs: z.number(),
+  /** The last event that this snapshot includes. */
+  seq: z.number().int().nonnegative(),
+})
+
+const replica = z.number().int()
+const view = z.number().int().nonnegative()
+
+export const groupSnapshot = z.object({
+  group: decimal,
+  plane: z.enum(['metadata', 'partition']),
+  /** `stream/topic/partition` ids for a partition group. */
+  key: z.object({ stream: z.number(), topic: z.number(), partition: z.number() }).optional(),
+  status: z.enum(['normal', 'view_change', 'recovering', 'tombstoned']),
+  role: z.enum(['primary', 'backup']),
+  primary: replica,
+  ceded: z.boolean(),
+  view,
+  logView: view,
+  viewDurable: view,
+  logViewDurable: view,
+  op: decimal,
+  commitMin: decimal,
+  commitMax: decimal,
+  observedNewerView: view,
+  transferStage: z.enum(['idle', 'awaiting_target', 'fetching', 'installing']),
+  probeAttempts: z.number(),
+  quorums: z.object({ replication: z.number(), viewChange: z.number(), nack: z.number() }),
+  pipeline: z.array(
+    z.object({ op: decimal, checksum: z.string(), operation: z.number(), acks: z.array(replica), quorum: z.boolean() }),
+  ),
+  requestQueue: z.number(),
+  votes: z.object({
+    startViewChange: z.array(replica),
+    doViewChange: z.array(z.object({ replica, logView: view, op: decimal, commit: decimal })),
+    parked: z.boolean(),
+  }),
+  timers: z.array(z.object({ name: z.string(), ticking: z.boolean(), remainingMs: z.number(), periodMs: z.number() })),
+  repair: z.object({ peer: replica, toOp: decimal, idleMs: z.number() }).optional(),
+  /** Partition groups: next offset, visible end and what is on disk. */
+  offsets: z
+    .object({ next: decimal, visible: decimal, persisted: decimal, empty: z.boolean() })
+    .optional(),
+  /** Why a tombstoned group is not served. */
+  refusal: z.object({ code: z.string(), message: z.string(), path: z.string().optional() }).optional(),
+})
+export type GroupSnapshotJson = z.infer<typeof groupSnapshot>
+
+/** One line per group, for tables and rings of 2,000 groups. */
+export const groupSummary = groupSnapshot.pick({
+  group: true,
+  plane: true,
+  key: true,
+  status: true,
+  role: true,
+  primary: true,
+  view: true,
+  logView: true,
+  viewDurable: true,
+  logViewDurable: true,
+  op: true,
+  commitMin: true,
+  commitMax: true,
+  offsets: true,
+})
+export type GroupSummary = z.infer<typeof groupSummary>
+
+export const nodeSnapshot = z.object({
+  reporter,
+  pid: z.number().int(),
+  clusterName: z.string(),
+  clusterEnabled: z.boolean(),
+  replicaCount: z.number().int(),
+  startedWallUs: decimal,
+  dataDirectory: z.string(),
+  threadPoolSize: z.number().int(),
+  ports: z.object({ client: z.number(), replica: z.number(), inspection: z.number() }),
+  peers: z.array(z.object({ replica, connected: z.boolean() })),
+  clients: z.number().int(),
+  metadata: groupSnapshot,
+  groups: z.array(groupSummary),
+  counters: z.record(z.string(), z.number()),
+  memoryBytes: z.number(),
+  fsync: z.enum(['full', 'weaker']),
+})
+export type NodeSnapshot = z.infer<typeof nodeSnapshot>
+
+export const topicNames = z.object({
+  streams: z.array(
+    z.object({
+      id: z.number(),
+      name: z.string(),
+      topics: z.array(
+        z.object({
+          id: z.number(),
+          name: z.string(),
+          partitions: z.number(),
+          segmentSizeBytes: decimal,
+          enforceFsync: z.boolean(),
+          messagesRequiredToSave: z.number(),
+        }),
+      ),
+    }),
+  ),
+})
+export type TopicNames = z.infer<typeof topicNames>
+
+export const segmentSnapshot = z.object({
+  startOffset: decimal,
+  /** Last offset in it; equal to startOffset - 1 would be empty, so `empty` says it. */
+  endOffset: decimal,
+  empty: z.boolean(),
+  sealed: z.boolean(),
+  sizeBytes: z.number(),
+  maxSizeBytes: z.number(),
+  startTimestamp: decimal,
+  endTimestamp: decimal,
+  indexEntries: z.number(),
+  indexBytes: z.number(),
+})
+
+export const partitionSnapshot = z.object({
+  reporter,
+  group: groupSnapshot,
+  directory: z.string(),
+  segments: z.array(segmentSnapshot),
+  journal: z.object({
+    batches: z.number(),
+    messages: z.number(),
+    bytes: z.number(),
+    firstOffset: decimal.optional(),
+    lastOffset: decimal.optional(),
+  }),
+  flusher: z.object({
+    state: z.enum(['idle', 'writing', 'barred']),
+    persistedBytes: decimal,
+    inFlightBytes: decimal,
+    journaledBytes: decimal,
+    rounds: z.number(),
+    batches: z.number(),
+  }),
+  reservation: z.object({ frontier: decimal, reserved: decimal, held: decimal }),
+  settings: z.object({
+    segmentSizeBytes: z.number(),
+    enforceFsync: z.boolean(),
+    messagesRequiredToSave: z.number(),
+    sizeRequiredToSaveBytes: z.number(),
+  }),
+})
+export type PartitionSnapshot = z.infer<typeof partitionSnapshot>
+
+export const indexEntrySnapshot = z.object({ number: z.number(), offset: decimal, timestamp: decimal, positionBytes: z.number() })
+export const indexSnapshot = z.object({
+  reporter,
+  startOffset: decimal,
+  entries: z.array(indexEntrySnapshot),
+  trailingBytes: z.number(),
+})
+export type IndexSnapshot = z.infer<typeof indexSnapshot>
+
+export const batchSnapshot = z.object({
+  positionBytes: z.number(),
+  lengthBytes: z.number(),
+  baseOffset: decimal,
+  baseTimestamp: decimal,
+  originTimestamp: decimal,
+  messages: z.number(),
+  checksum: z.string(),
+  verdict: z.enum(['valid', 'bad_checksum', 'bad_layout']),
+})
+export const batchesSnapshot = z.object({
+  reporter,
+  startOffset: decimal,
+  /** Size of the file when it was read. */
+  sizeBytes: z.number(),
+  fromPositionBytes: z.number(),
+  nextPositionBytes: z.number().optional(),
+  batches: z.array(batchSnapshot),
+})
+export type BatchesSnapshot = z.infer<typeof batchesSnapshot>
+
+export const bytesSnapshot = z.object({
+  reporter,
+  path: z.string(),
+  positionBytes: z.number(),
+  sizeBytes: z.number(),
+  hex: z.string(),
+})
+export type BytesSnapshot = z.infer<typeof bytesSnapshot>
+
+export const superblockSlot = z.object({
+  slot: z.enum(['a', 'b']),
+  path: z.string(),
+  state: z.enum(['absent', 'valid', 'corrupt']),
+  /** Code of the check that failed, and where. */
+  failure: z.object({ code: z.string(), message: z.string(), position: z.number().optional() }).optional(),
+  sequence: decimal.optional(),
+  fields: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+  hex: z.string(),
+  modifiedWallMs: z.number().optional(),
+})
+export const superblockGroup = z.object({
+  group: decimal,
+  plane: z.enum(['metadata', 'partition']),
+  key: z.object({ stream: z.number(), topic: z.number(), partition: z.number() }).optional(),
+  slots: z.tuple([superblockSlot, superblockSlot]),
+  verdict: z.enum(['present', 'empty', 'unreadable']),
+  winner: z.enum(['a', 'b']).optional(),
+  why: z.string(),
+})
+export const superblocksSnapshot = z.object({ reporter, groups: z.array(superblockGroup) })
+export type SuperblocksSnapshot = z.infer<typeof superblocksSnapshot>
+
+export const walSnapshot = z.object({
+  reporter,
+  slots: z.number(),
+  snapshotOp: decimal,
+  lastOp: decimal,
+  sizeBytes: z.number(),
+  entries: z.array(
+    z.object({
+      op: decimal,
+      view: z.number(),
+      operation: z.number(),
+      checksum: z.string(),
+      parent: z.string(),
+      positionBytes: z.number(),
+      lengthBytes: z.number(),
+      timestamp: decimal,
+    }),
+  ),
+})
+export type WalSnapshot = z.infer<typeof walSnapshot>
+
+export const clientSnapshot = z.object({
+  reporter,
+  connections: z.array(
+    z.object({
+      connection: z.number(),
+      address: z.string(),
+      user: z.number().optional(),
+      client: z.string().optional(),
+      session: decimal.optional(),
+    }),
+  ),
+  table: z.array(
+    z.object({ client: z.string(), session: decimal, user: z.number(), watermark: decimal, cachedReplies: z.number(), latestCommit: decimal }),
+  ),
+})
+export type ClientSnapshot = z.infer<typeof clientSnapshot>
+
+/** The last boot, step by step, with every verdict. */
+export const recoverySnapshot = z.object({
+  reporter,
+  steps: z.array(
+    z.object({
+      at: z.number(),
+      step: z.string(),
+      path: z.string(),
+      verdict: z.string(),
+      detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+    }),
+  ),
+})
+export type RecoverySnapshot = z.infer<typeof recoverySnapshot>

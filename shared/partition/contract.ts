@@ -1,0 +1,171 @@
+/**
+ * The seam between one partition and the replica that hosts it (spec partition.md §3, §5, §6; design.md §3, Group commit).
+ *
+ * Journalling, applying and truncating are synchronous. One flusher per partition owns the files: it writes log and index
+ * concurrently, and its completions come back through `post`, so that they run in the pump like every other event.
+ * Only `open`, `poll`, `flush` and `close` are asynchronous.
+ */
+import type { EngineError } from '../bytes/errors.ts'
+import type { Hash } from '../bytes/hash.ts'
+import type { BytePosition, Checksum, Micros, Offset, Op } from '../bytes/units.ts'
+import type { GroupJournal } from '../consensus/contract.ts'
+import type { PartitionKey } from '../protocol/groups.ts'
+import type { PrepareHeader } from '../protocol/headers.ts'
+import type { Disk } from '../storage/disk.ts'
+import type { Scheduler } from '../storage/ports.ts'
+
+export interface PartitionSettings {
+  readonly segmentSizeBytes: number
+  /** Sync every persisted chunk. With `messagesRequiredToSave` 1 the topic is eager: replies wait for the disk. */
+  readonly enforceFsync: boolean
+  readonly messagesRequiredToSave: number
+  readonly sizeRequiredToSaveBytes: number
+  readonly preallocateSegments: boolean
+}
+
+export const isEager = (settings: PartitionSettings): boolean => settings.enforceFsync && settings.messagesRequiredToSave === 1
+
+export interface PartitionHost {
+  readonly disk: Disk
+  readonly hash: Hash
+  readonly scheduler: Scheduler
+  /** Runs `completion` in the pump, after everything posted before. Dropped when the life of the node has ended. */
+  post(completion: () => void): void
+  /** A persist failed: ends the process with status 74 (§3.9). Does not return. */
+  persistFailed(error: EngineError): never
+  /** Facts and flow for the inspection stream; `kind` is snake_case, e.g. `segment_rolled`, `persisted`, `index_floored`. */
+  note(kind: string, cls: 'fact' | 'flow', data: Readonly<Record<string, string | number | boolean>>): void
+}
+
+export interface PartitionOptions {
+  readonly key: PartitionKey
+  /** Directory of the partition, relative to the data directory. */
+  readonly directory: string
+  readonly createdRevision: bigint
+  readonly replicaCount: number
+  readonly settings: PartitionSettings
+  readonly evictedRingOps: number
+  readonly evictedRingBytes: number
+  readonly validateChecksum: boolean
+  readonly host: PartitionHost
+}
+
+/** One step of a boot, as `recoverySnapshot` shows it. */
+export interface RecoveryStep {
+  readonly step: string
+  readonly path: string
+  readonly verdict: string
+  readonly detail: Readonly<Record<string, string | number | boolean>>
+}
+
+export type AppendResult =
+  /** The stored header and frame: on a primary the body is stamped with base offset, base timestamp and checksum. */
+  | { readonly ok: true; readonly header: PrepareHeader; readonly frame: Uint8Array }
+  | { readonly ok: false; readonly error: EngineError }
+
+/** What a committed op did. `baseOffset` is missing when the batch was already on disk before this boot. */
+export interface Applied {
+  readonly op: Op
+  readonly operation: number
+  readonly baseOffset?: Offset
+  readonly messages: number
+}
+
+/** Poll strategies of wire.md §3.8.3. */
+export type PollStart =
+  | { readonly kind: 'offset'; readonly offset: Offset }
+  | { readonly kind: 'timestamp'; readonly timestamp: Micros }
+  | { readonly kind: 'first' }
+  | { readonly kind: 'last' }
+  | { readonly kind: 'next'; readonly consumer: ConsumerKey }
+
+export interface ConsumerKey {
+  readonly kind: 'consumer' | 'group'
+  readonly id: number
+}
+
+export interface PollResult {
+  /** Highest committed and visible offset; 0 when empty. */
+  readonly currentOffset: Offset
+  readonly messages: number
+  /** Whole batch records, sliced at both ends where needed, back to back (wire.md §3.8.3). */
+  readonly records: readonly Uint8Array[]
+  readonly lastOffset?: Offset
+}
+
+export interface SegmentInfo {
+  readonly startOffset: Offset
+  readonly endOffset: Offset
+  readonly empty: boolean
+  readonly sealed: boolean
+  readonly sizeBytes: number
+  readonly maxSizeBytes: number
+  readonly startTimestamp: Micros
+  readonly endTimestamp: Micros
+  readonly indexEntries: number
+  readonly indexBytes: number
+}
+
+export interface PartitionInfo {
+  readonly segments: readonly SegmentInfo[]
+  readonly journal: {
+    readonly batches: number
+    readonly messages: number
+    readonly bytes: number
+    readonly firstOffset?: Offset
+    readonly lastOffset?: Offset
+  }
+  readonly flusher: {
+    readonly state: 'idle' | 'writing' | 'barred'
+    readonly persistedBytes: bigint
+    readonly inFlightBytes: bigint
+    readonly journaledBytes: bigint
+    readonly rounds: number
+    readonly batches: number
+  }
+  readonly nextOffset: Offset
+  /** One past the last visible offset. */
+  readonly visibleEnd: Offset
+  /** One past the last offset on disk. */
+  readonly persistedEnd: Offset
+  readonly frontier: Offset
+  readonly reserved: Offset
+}
+
+export interface Partition {
+  readonly options: PartitionOptions
+  readonly journal: GroupJournal
+  readonly recovery: readonly RecoveryStep[]
+  /**
+   * Journals one prepare. Primary: mints base offset and timestamp into the body (§3.5 step 7). Backup: verifies the batch
+   * and requires its base to be the next offset. Repair: stores it as it is. Nothing changes when it is refused.
+   */
+  append(role: 'primary' | 'backup' | 'repair', header: PrepareHeader, frame: Uint8Array): AppendResult
+  /** Applies a committed op: makes its messages visible (eager topics: once persisted) and wakes the flusher. */
+  apply(header: PrepareHeader): Applied
+  /** Calls `done` in the pump once the op's bytes are persisted; at once when they already are. */
+  whenPersisted(op: Op, done: () => void): void
+  truncateFrom(op: Op): void
+  /** Ops up to `floor` are in the segments already and will never be applied here (§6.1 of consensus.md). */
+  setCommitFloor(floor: Op): void
+  /** Lowest base offset that a repair delivered, and what was on disk at boot: the "connected" test of consensus.md §6.1. */
+  poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult>
+  storedOffset(consumer: ConsumerKey): Offset | undefined
+  info(): PartitionInfo
+  indexEntries(startOffset: Offset): Promise<{ entries: readonly { offset: Offset; timestamp: Micros; position: BytePosition }[]; trailingBytes: number } | undefined>
+  /** Writes the whole committed prefix, whatever the thresholds; resolves when it is on disk. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+/** One batch as the byte view lists it. */
+export interface BatchInfo {
+  readonly position: BytePosition
+  readonly lengthBytes: number
+  readonly baseOffset: Offset
+  readonly baseTimestamp: Micros
+  readonly originTimestamp: Micros
+  readonly messages: number
+  readonly checksum: Checksum
+  readonly verdict: 'valid' | 'bad_checksum' | 'bad_layout'
+}

@@ -1,0 +1,106 @@
+/**
+ * One node, as its process (or a simulated world) drives it. Everything comes in through these methods and is handled by
+ * one pump, in order; everything goes out through the ports.
+ */
+import type { Hash } from '../bytes/hash.ts'
+import type { ReplicaId } from '../bytes/units.ts'
+import type { GroupConfig, TimerTicks } from '../consensus/contract.ts'
+import type { Rules } from '../consensus/rules.ts'
+import type { EventSink } from '../inspection/envelope.ts'
+import type {
+  BatchesSnapshot,
+  BytesSnapshot,
+  ClientSnapshot,
+  GroupSnapshotJson,
+  GroupSummary,
+  IndexSnapshot,
+  PartitionSnapshot,
+  RecoverySnapshot,
+  SuperblocksSnapshot,
+  TopicNames,
+  WalSnapshot,
+} from '../inspection/snapshots.ts'
+import type { PartitionKey } from '../protocol/groups.ts'
+import type { Disk } from '../storage/disk.ts'
+import type { Clock, Entropy, Halt, Scheduler } from '../storage/ports.ts'
+import type { ClientLinks, ConnectionId, LinkMark, ReplicaLinks } from './ports.ts'
+
+/** Password hashing; slow on purpose, hence asynchronous, and done before anything is replicated. */
+export interface Passwords {
+  hash(password: string): Promise<string>
+  verify(hash: string, password: string): Promise<boolean>
+}
+
+export interface RosterNode {
+  readonly replica: ReplicaId
+  readonly name: string
+  readonly ip: string
+  readonly ports: { readonly tcp: number; readonly quic: number; readonly http: number; readonly websocket: number }
+}
+
+export interface ReplicaConfig {
+  readonly clusterEnabled: boolean
+  readonly clusterName: string
+  readonly replica: ReplicaId
+  readonly nodes: readonly RosterNode[]
+  readonly root: { readonly username: string; readonly password: string }
+  readonly timers: TimerTicks
+  readonly probeAttemptsMax: number
+  readonly repairChunkMax: number
+  readonly metadata: { readonly prepareQueueDepth: number; readonly journalSlots: number; readonly clientsTableMax: number }
+  readonly partition: { readonly prepareQueueDepth: number; readonly evictedRingCapacity: number; readonly evictedRingBytesMax: number }
+  readonly validateChecksum: boolean
+  readonly messageBytesMax: number
+  readonly rules: Rules
+}
+
+export interface ReplicaPorts {
+  readonly disk: Disk
+  readonly clock: Clock
+  readonly entropy: Entropy
+  readonly scheduler: Scheduler
+  readonly hash: Hash
+  readonly halt: Halt
+  readonly passwords: Passwords
+  readonly replicaLinks: ReplicaLinks
+  readonly clientLinks: ClientLinks
+  readonly sink: EventSink
+}
+
+/** Snapshots without the `reporter`, which the node process adds. */
+type Unreported<T> = Omit<T, 'reporter'>
+
+export interface ReplicaInspection {
+  metadata(): GroupSnapshotJson
+  groups(): GroupSummary[]
+  group(group: bigint): GroupSnapshotJson | undefined
+  topics(): TopicNames
+  partition(key: PartitionKey): Unreported<PartitionSnapshot> | undefined
+  index(key: PartitionKey, startOffset: bigint): Promise<Unreported<IndexSnapshot> | undefined>
+  /** Lists batches of one segment file from a batch boundary on, verifying each; at most `limit`. */
+  batches(key: PartitionKey, startOffset: bigint, fromPosition: number, limit: number): Promise<Unreported<BatchesSnapshot> | undefined>
+  bytes(key: PartitionKey, startOffset: bigint, kind: 'log' | 'index', position: number, length: number): Promise<Unreported<BytesSnapshot> | undefined>
+  superblocks(): Promise<Unreported<SuperblocksSnapshot>>
+  wal(): Unreported<WalSnapshot>
+  clients(): Unreported<ClientSnapshot>
+  recovery(): Unreported<RecoverySnapshot>
+  clientCount(): number
+}
+
+export interface Replica {
+  /** One tick of 10 ms. */
+  tick(): void
+  /** A whole frame from a peer whose handshake passed. `bytes` becomes the replica's own. */
+  peerFrame(from: ReplicaId, bytes: Uint8Array, mark: LinkMark): void
+  peerConnected(peer: ReplicaId): void
+  peerDisconnected(peer: ReplicaId): void
+  clientConnected(connection: ConnectionId, address: string): void
+  /** A whole frame of a client, size already checked by the framing. */
+  clientFrame(connection: ConnectionId, bytes: Uint8Array): void
+  clientClosed(connection: ConnectionId): void
+  /** Clean stop: refuses new requests, flushes every partition, closes files. */
+  stop(): Promise<void>
+  readonly inspect: ReplicaInspection
+}
+
+export type { GroupConfig }
