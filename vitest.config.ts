@@ -1,9 +1,39 @@
 import { defineConfig } from 'vitest/config'
 
+const exclude = ['**/node_modules/**', '**/dist/**', '**/*.soak.test.ts']
+
 export default defineConfig({
   test: {
-    include: ['shared/**/*.test.ts', 'server/**/*.test.ts', 'app/**/*.test.{ts,tsx}', 'scripts/**/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**'],
-    testTimeout: 30_000,
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['{shared,server,app,scripts}/**/*.test.{ts,tsx}'],
+          exclude: [...exclude, '**/*.process.test.ts'],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        // Real node processes: one file at a time, so that two clusters never compete for two cores.
+        test: {
+          name: 'process',
+          include: ['server/**/*.process.test.ts'],
+          exclude,
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        // The long runs of `npm run test:soak`.
+        test: {
+          name: 'soak',
+          include: ['{shared,server}/**/*.soak.test.ts'],
+          fileParallelism: false,
+          testTimeout: 3_600_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
   },
 })

@@ -50,7 +50,9 @@ export async function createHash(): Promise<Hash> {
       update(bytes) {
         if (used + bytes.length <= STREAM_BUFFER_BYTES) {
           if (used + bytes.length > pending.length) {
-            const grown = new Uint8Array(Math.min(STREAM_BUFFER_BYTES, Math.max(pending.length * 2, used + bytes.length)))
+            const grown = new Uint8Array(
+              Math.min(STREAM_BUFFER_BYTES, Math.max(pending.length * 2, used + bytes.length)),
+            )
             grown.set(pending.subarray(0, used))
             pending = grown
           }

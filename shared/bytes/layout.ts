@@ -37,7 +37,8 @@ const numberField = <T extends number>(
   size,
   read: (view, base) => read(view, base + at) as T,
   write: (view, base, value) => {
-    if (!Number.isInteger(value) || value < 0 || value >= 2 ** (size * 8)) throw new RangeError(`${value} is not a ${type}`)
+    if (!Number.isInteger(value) || value < 0 || value >= 2 ** (size * 8))
+      throw new RangeError(`${value} is not a ${type}`)
     write(view, base + at, value)
   },
   toJson: value => value,
@@ -68,11 +69,29 @@ const bigField = <T extends bigint>(type: 'u64' | 'u128', at: number, size: 8 | 
 })
 
 export const u8 = <T extends number = number>(at: number): Field<T> =>
-  numberField('u8', at, 1, (view, p) => view.getUint8(p), (view, p, v) => view.setUint8(p, v))
+  numberField(
+    'u8',
+    at,
+    1,
+    (view, p) => view.getUint8(p),
+    (view, p, v) => view.setUint8(p, v),
+  )
 export const u16 = <T extends number = number>(at: number): Field<T> =>
-  numberField('u16', at, 2, (view, p) => view.getUint16(p, true), (view, p, v) => view.setUint16(p, v, true))
+  numberField(
+    'u16',
+    at,
+    2,
+    (view, p) => view.getUint16(p, true),
+    (view, p, v) => view.setUint16(p, v, true),
+  )
 export const u32 = <T extends number = number>(at: number): Field<T> =>
-  numberField('u32', at, 4, (view, p) => view.getUint32(p, true), (view, p, v) => view.setUint32(p, v, true))
+  numberField(
+    'u32',
+    at,
+    4,
+    (view, p) => view.getUint32(p, true),
+    (view, p, v) => view.setUint32(p, v, true),
+  )
 export const u64 = <T extends bigint = bigint>(at: number): Field<T> => bigField('u64', at, 8)
 export const u128 = <T extends bigint = bigint>(at: number): Field<T> => bigField('u128', at, 16)
 
@@ -120,12 +139,20 @@ export interface Layout<F extends Fields> {
 }
 
 /** Declares a layout of `size` bytes. Throws when fields and gaps do not tile it exactly. */
-export function layout<const F extends Fields>(name: string, size: number, fields: F, gaps: readonly Gap[] = []): Layout<F> {
+export function layout<const F extends Fields>(
+  name: string,
+  size: number,
+  fields: F,
+  gaps: readonly Gap[] = [],
+): Layout<F> {
   const entries = Object.entries(fields)
   const spans = [...entries.map(([, field]) => field), ...gaps].sort((a, b) => a.at - b.at)
   let end = 0
   for (const span of spans) {
-    if (span.at !== end) throw new Error(`layout ${name}: byte ${Math.min(span.at, end)} is ${span.at > end ? 'unclaimed' : 'claimed twice'}`)
+    if (span.at !== end)
+      throw new Error(
+        `layout ${name}: byte ${Math.min(span.at, end)} is ${span.at > end ? 'unclaimed' : 'claimed twice'}`,
+      )
     end = span.at + span.size
   }
   if (end !== size) throw new Error(`layout ${name}: ends at ${end}, not at ${size}`)
@@ -138,11 +165,16 @@ export function layout<const F extends Fields>(name: string, size: number, field
     gaps,
     decode(bytes, base = 0) {
       if (bytes.length - base < size) {
-        throw new DecodeError('TooShort', base, `${name} needs ${size} bytes, ${Math.max(0, bytes.length - base)} are left`)
+        throw new DecodeError(
+          'TooShort',
+          base,
+          `${name} needs ${size} bytes, ${Math.max(0, bytes.length - base)} are left`,
+        )
       }
       for (const gap of checkedGaps) {
         for (let at = gap.at; at < gap.at + gap.size; at++) {
-          if (bytes[base + at] !== 0) throw new DecodeError('ReservedNotZero', base + at, `${name} has a nonzero reserved byte`)
+          if (bytes[base + at] !== 0)
+            throw new DecodeError('ReservedNotZero', base + at, `${name} has a nonzero reserved byte`)
         }
       }
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)

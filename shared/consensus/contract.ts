@@ -95,11 +95,22 @@ export type GroupAction =
    * batch checksum) before it stores it. `backup`: from the chain. `repair`: fetched, must be stored as it is.
    * The host answers with `appended` or `appendFailed`, at once or later.
    */
-  | { readonly kind: 'append'; readonly role: 'primary' | 'backup' | 'repair'; readonly header: PrepareHeader; readonly frame: Uint8Array }
+  | {
+      readonly kind: 'append'
+      readonly role: 'primary' | 'backup' | 'repair'
+      readonly header: PrepareHeader
+      readonly frame: Uint8Array
+    }
   /** Send to one peer. `frame` is complete and sealed. */
   | { readonly kind: 'send'; readonly to: ReplicaId; readonly frame: Uint8Array }
   /** Apply this committed op now, synchronously; `commitMin` has just become its op. `token`: the local client that waits for it. */
-  | { readonly kind: 'apply'; readonly op: Op; readonly header: PrepareHeader; readonly token?: RequestToken; readonly asPrimary: boolean }
+  | {
+      readonly kind: 'apply'
+      readonly op: Op
+      readonly header: PrepareHeader
+      readonly token?: RequestToken
+      readonly asPrimary: boolean
+    }
   /** Drop every journal entry from this op on (§5.7); truncate, not drain. */
   | { readonly kind: 'truncate'; readonly fromOp: Op }
   /** Write the pair durably, then answer. At most one is outstanding per group; repeated after a failure with back-off. */
@@ -194,10 +205,20 @@ export interface GroupSnapshot {
   readonly requestQueue: number
   readonly votes: {
     readonly startViewChange: readonly ReplicaId[]
-    readonly doViewChange: readonly { readonly replica: ReplicaId; readonly logView: View; readonly op: Op; readonly commit: Op }[]
+    readonly doViewChange: readonly {
+      readonly replica: ReplicaId
+      readonly logView: View
+      readonly op: Op
+      readonly commit: Op
+    }[]
     readonly parked: boolean
   }
-  readonly timers: readonly { readonly name: keyof TimerTicks; readonly ticking: boolean; readonly remaining: number; readonly period: number }[]
+  readonly timers: readonly {
+    readonly name: keyof TimerTicks
+    readonly ticking: boolean
+    readonly remaining: number
+    readonly period: number
+  }[]
   readonly repair?: { readonly peer: ReplicaId; readonly toOp: Op; readonly idleTicks: number }
 }
 

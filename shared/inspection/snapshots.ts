@@ -50,9 +50,7 @@ export const groupSnapshot = z.object({
   timers: z.array(z.object({ name: z.string(), ticking: z.boolean(), remainingMs: z.number(), periodMs: z.number() })),
   repair: z.object({ peer: replica, toOp: decimal, idleMs: z.number() }).optional(),
   /** Partition groups: next offset, visible end and what is on disk. */
-  offsets: z
-    .object({ next: decimal, visible: decimal, persisted: decimal, empty: z.boolean() })
-    .optional(),
+  offsets: z.object({ next: decimal, visible: decimal, persisted: decimal, empty: z.boolean() }).optional(),
   /** Why a tombstoned group is not served. */
   refusal: z.object({ code: z.string(), message: z.string(), path: z.string().optional() }).optional(),
 })
@@ -161,7 +159,12 @@ export const partitionSnapshot = z.object({
 })
 export type PartitionSnapshot = z.infer<typeof partitionSnapshot>
 
-export const indexEntrySnapshot = z.object({ number: z.number(), offset: decimal, timestamp: decimal, positionBytes: z.number() })
+export const indexEntrySnapshot = z.object({
+  number: z.number(),
+  offset: decimal,
+  timestamp: decimal,
+  positionBytes: z.number(),
+})
 export const indexSnapshot = z.object({
   reporter,
   startOffset: decimal,
@@ -256,7 +259,14 @@ export const clientSnapshot = z.object({
     }),
   ),
   table: z.array(
-    z.object({ client: z.string(), session: decimal, user: z.number(), watermark: decimal, cachedReplies: z.number(), latestCommit: decimal }),
+    z.object({
+      client: z.string(),
+      session: decimal,
+      user: z.number(),
+      watermark: decimal,
+      cachedReplies: z.number(),
+      latestCommit: decimal,
+    }),
   ),
 })
 export type ClientSnapshot = z.infer<typeof clientSnapshot>

@@ -23,7 +23,8 @@ export interface PartitionSettings {
   readonly preallocateSegments: boolean
 }
 
-export const isEager = (settings: PartitionSettings): boolean => settings.enforceFsync && settings.messagesRequiredToSave === 1
+export const isEager = (settings: PartitionSettings): boolean =>
+  settings.enforceFsync && settings.messagesRequiredToSave === 1
 
 export interface PartitionHost {
   readonly disk: Disk
@@ -152,7 +153,12 @@ export interface Partition {
   poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult>
   storedOffset(consumer: ConsumerKey): Offset | undefined
   info(): PartitionInfo
-  indexEntries(startOffset: Offset): Promise<{ entries: readonly { offset: Offset; timestamp: Micros; position: BytePosition }[]; trailingBytes: number } | undefined>
+  indexEntries(
+    startOffset: Offset,
+  ): Promise<
+    | { entries: readonly { offset: Offset; timestamp: Micros; position: BytePosition }[]; trailingBytes: number }
+    | undefined
+  >
   /** Writes the whole committed prefix, whatever the thresholds; resolves when it is on disk. */
   flush(): Promise<void>
   close(): Promise<void>

@@ -35,6 +35,8 @@ export const Command = {
 export type CommandName = keyof typeof Command
 export type Command = (typeof Command)[CommandName]
 
-const commandNames = new Map<number, CommandName>(Object.entries(Command).map(([name, value]) => [value, name as CommandName]))
+const commandNames = new Map<number, CommandName>(
+  Object.entries(Command).map(([name, value]) => [value, name as CommandName]),
+)
 /** Name of a command byte, or undefined for an illegal one. */
 export const commandName = (command: number): CommandName | undefined => commandNames.get(command)

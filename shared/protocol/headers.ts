@@ -25,8 +25,12 @@ export const prefix = {
 const prefixGap = ignored(62, 66)
 const prefixGapChecked = checked(62, 66)
 
-const header = <const F extends Parameters<typeof layout>[2]>(name: string, fields: F, gaps: readonly Gap[], gap = prefixGap) =>
-  layout(name, HEADER_BYTES, { ...prefix, ...fields } as typeof prefix & F, [gap, ...gaps])
+const header = <const F extends Parameters<typeof layout>[2]>(
+  name: string,
+  fields: F,
+  gaps: readonly Gap[],
+  gap = prefixGap,
+) => layout(name, HEADER_BYTES, { ...prefix, ...fields } as typeof prefix & F, [gap, ...gaps])
 
 /** Any frame: the common prefix, and the rest as raw bytes. Handshake frames carry their data there (§2.6). */
 export const genericLayout = header('Generic', { body: raw(128, 128) }, [])
@@ -185,11 +189,9 @@ export const startViewLayout = header(
 )
 export type StartViewHeader = LayoutRecord<typeof startViewLayout>
 
-export const requestStartViewLayout = header(
-  'RequestStartView',
-  { group: u64<GroupId>(128), incarnation: u128(240) },
-  [ignored(136, 104)],
-)
+export const requestStartViewLayout = header('RequestStartView', { group: u64<GroupId>(128), incarnation: u128(240) }, [
+  ignored(136, 104),
+])
 export type RequestStartViewHeader = LayoutRecord<typeof requestStartViewLayout>
 
 export const requestPreparesLayout = header(
@@ -200,14 +202,18 @@ export const requestPreparesLayout = header(
 export type RequestPreparesHeader = LayoutRecord<typeof requestPreparesLayout>
 
 /** RepairDone (op = last one served) and RangeEvicted (op = oldest one retained). */
-export const repairRangeLayout = header('RepairRange', { nonce: u128(128), op: u64<Op>(144), group: u64<GroupId>(152) }, [
-  ignored(160, 96),
-])
+export const repairRangeLayout = header(
+  'RepairRange',
+  { nonce: u128(128), op: u64<Op>(144), group: u64<GroupId>(152) },
+  [ignored(160, 96)],
+)
 export type RepairRangeHeader = LayoutRecord<typeof repairRangeLayout>
 
-export const requestStateTransferLayout = header('RequestStateTransfer', { nonce: u128(128), group: u64<GroupId>(144) }, [
-  ignored(152, 104),
-])
+export const requestStateTransferLayout = header(
+  'RequestStateTransfer',
+  { nonce: u128(128), group: u64<GroupId>(144) },
+  [ignored(152, 104)],
+)
 export type RequestStateTransferHeader = LayoutRecord<typeof requestStateTransferLayout>
 
 export const stateTransferTargetLayout = header(

@@ -47,8 +47,16 @@ export interface ReplicaConfig {
   readonly timers: TimerTicks
   readonly probeAttemptsMax: number
   readonly repairChunkMax: number
-  readonly metadata: { readonly prepareQueueDepth: number; readonly journalSlots: number; readonly clientsTableMax: number }
-  readonly partition: { readonly prepareQueueDepth: number; readonly evictedRingCapacity: number; readonly evictedRingBytesMax: number }
+  readonly metadata: {
+    readonly prepareQueueDepth: number
+    readonly journalSlots: number
+    readonly clientsTableMax: number
+  }
+  readonly partition: {
+    readonly prepareQueueDepth: number
+    readonly evictedRingCapacity: number
+    readonly evictedRingBytesMax: number
+  }
   readonly validateChecksum: boolean
   readonly messageBytesMax: number
   readonly rules: Rules
@@ -78,8 +86,19 @@ export interface ReplicaInspection {
   partition(key: PartitionKey): Unreported<PartitionSnapshot> | undefined
   index(key: PartitionKey, startOffset: bigint): Promise<Unreported<IndexSnapshot> | undefined>
   /** Lists batches of one segment file from a batch boundary on, verifying each; at most `limit`. */
-  batches(key: PartitionKey, startOffset: bigint, fromPosition: number, limit: number): Promise<Unreported<BatchesSnapshot> | undefined>
-  bytes(key: PartitionKey, startOffset: bigint, kind: 'log' | 'index', position: number, length: number): Promise<Unreported<BytesSnapshot> | undefined>
+  batches(
+    key: PartitionKey,
+    startOffset: bigint,
+    fromPosition: number,
+    limit: number,
+  ): Promise<Unreported<BatchesSnapshot> | undefined>
+  bytes(
+    key: PartitionKey,
+    startOffset: bigint,
+    kind: 'log' | 'index',
+    position: number,
+    length: number,
+  ): Promise<Unreported<BytesSnapshot> | undefined>
   superblocks(): Promise<Unreported<SuperblocksSnapshot>>
   wal(): Unreported<WalSnapshot>
   clients(): Unreported<ClientSnapshot>

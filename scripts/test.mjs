@@ -1,0 +1,105 @@
+// `npm test`: prepares what is missing, then runs every kind of proof once and sums the counts of all runners.
+// Arguments choose stages: `npm test -- unit e2e`. The last line is always `N passed, N failed`.
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ensureBuilt, ensureChromium, ensureInstalled, main, root } from './lib/prepare.mjs'
+
+const bin = name => join(root, 'node_modules', name)
+const scratch = mkdtempSync(join(tmpdir(), 'quorumscope-test-'))
+const totals = { passed: 0, failed: 0, skipped: 0 }
+const failures = []
+
+const execute = (args, env = {}) =>
+  new Promise(resolve => {
+    const child = spawn(process.execPath, args, {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, ...env },
+    })
+    const forward = signal => child.kill(signal)
+    process.once('SIGINT', forward)
+    process.once('SIGTERM', forward)
+    child.once('exit', (code, signal) => {
+      process.off('SIGINT', forward)
+      process.off('SIGTERM', forward)
+      resolve(code ?? (signal ? 128 : 1))
+    })
+  })
+
+const add = (name, passed, failed, skipped = 0) => {
+  totals.passed += passed
+  totals.failed += failed
+  totals.skipped += skipped
+  if (failed > 0) failures.push(name)
+}
+
+/** A check without test cases of its own counts as one. */
+async function single(name, args) {
+  const code = await execute(args)
+  add(name, code === 0 ? 1 : 0, code === 0 ? 0 : 1)
+}
+
+async function vitest(name, project) {
+  const report = join(scratch, `${name}.json`)
+  const code = await execute([
+    bin('vitest/vitest.mjs'),
+    'run',
+    '--project',
+    project,
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+  ])
+  if (!existsSync(report)) return add(name, 0, 1)
+  const { numPassedTests, numFailedTests, numPendingTests, numTotalTests } = JSON.parse(readFileSync(report, 'utf8'))
+  // A file that does not even load, or an error outside any test, fails the run without a failed test.
+  const failed = numFailedTests > 0 ? numFailedTests : code === 0 && numTotalTests > 0 ? 0 : 1
+  add(name, numPassedTests, failed, numPendingTests)
+}
+
+async function playwright(name, chromium) {
+  const report = join(scratch, `${name}.json`)
+  const env = { PLAYWRIGHT_JSON_OUTPUT_FILE: report, ...(chromium ? { PLAYWRIGHT_CHROMIUM_PATH: chromium } : {}) }
+  const code = await execute(
+    [bin('@playwright/test/cli.js'), 'test', '--config', 'e2e/playwright.config.ts', '--reporter=list,json'],
+    env,
+  )
+  if (!existsSync(report)) return add(name, 0, 1)
+  const { expected, unexpected, flaky, skipped } = JSON.parse(readFileSync(report, 'utf8')).stats
+  add(name, expected + flaky, unexpected > 0 ? unexpected : code === 0 && expected + flaky > 0 ? 0 : 1, skipped)
+}
+
+const stages = {
+  types: () => single('types', [bin('typescript/bin/tsc'), '-p', 'tsconfig.json']),
+  'shared-types': () => single('shared-types', [bin('typescript/bin/tsc'), '-p', 'tsconfig.shared.json']),
+  lint: () => single('lint', [bin('@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.']),
+  house: () => single('house', ['scripts/check.mjs']),
+  unit: () => vitest('unit', 'unit'),
+  process: () => vitest('process', 'process'),
+  e2e: async () => playwright('e2e', ensureChromium()),
+}
+
+await main(async () => {
+  const wanted = process.argv.slice(2)
+  const unknown = wanted.filter(name => !(name in stages))
+  if (unknown.length > 0) {
+    console.error(`unknown stage ${unknown.join(', ')}; stages are ${Object.keys(stages).join(', ')}`)
+    process.exit(2)
+  }
+  ensureInstalled()
+  ensureBuilt()
+  for (const [name, stage] of Object.entries(stages)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue
+    const started = Date.now()
+    console.error(`\n── ${name}`)
+    await stage()
+    console.error(`── ${name}: ${((Date.now() - started) / 1000).toFixed(1)} s`)
+  }
+  rmSync(scratch, { recursive: true, force: true })
+  if (failures.length > 0) console.log(`failed: ${failures.join(', ')}`)
+  if (totals.skipped > 0) console.log(`${totals.skipped} skipped (their reasons are printed above)`)
+  console.log(`${totals.passed} passed, ${totals.failed} failed`)
+  process.exit(totals.failed === 0 ? 0 : 1)
+})
