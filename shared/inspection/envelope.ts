@@ -37,10 +37,23 @@ export const eventEnvelope = z.object({
   cause: z.number().int().positive().optional(),
   link: linkMark.optional(),
   data: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+  /** Number in the console's merged stream; added by the console, absent in a node's own stream. */
+  consoleSeq: z.number().int().positive().optional(),
+  /** Microseconds since the Unix epoch, by the console's clock: when it got the event from the node. */
+  receivedWallUs: decimal.optional(),
+  /** The same clock: when the console put it on the streams of its readers. */
+  emittedWallUs: decimal.optional(),
 })
 export type EventEnvelope = z.infer<typeof eventEnvelope>
 
-/** History that is not there: events `from`..`to` of one boot were dropped before the reader got them. */
+/**
+ * `node` of what the console itself reports (process started, exited, load started): no replica can have this number.
+ * The event's `data.node` names the node it is about.
+ */
+export const CONSOLE_NODE = 255
+
+/** History that is not there: events `from`..`to` of one boot were dropped before the reader got them. With
+ * `node` = CONSOLE_NODE the numbers are console sequences and events of every node may be missing. */
 export const eventGap = z.object({
   v: z.literal(1),
   node: z.number().int(),
