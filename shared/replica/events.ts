@@ -1,0 +1,49 @@
+/** What happens in a replica, as the inspection stream tells it (design.md §3, Inspection). */
+import type { ConsensusGroup, GroupNote, Plane } from '../consensus/contract.ts'
+import type { EventDraft, EventSink } from '../inspection/envelope.ts'
+
+type Data = EventDraft['data']
+
+/** Group of what concerns the node as a whole. */
+export const NODE_GROUP = 'node'
+
+export class Events {
+  private readonly sink: EventSink
+
+  constructor(sink: EventSink) {
+    this.sink = sink
+  }
+
+  /** A fact of the node: boot, refusal, forward, session. Returns its sequence number, for `cause`. */
+  node(kind: string, data: Data, cause?: number): number {
+    this.sink.count(NODE_GROUP, kind)
+    return this.sink.emit({ plane: 'node', group: NODE_GROUP, kind, class: 'fact', data, ...(cause !== undefined && { cause }) })
+  }
+
+  /** Something one group did. Facts always leave; of flow only the count does, unless somebody watches. */
+  group(group: ConsensusGroup, kind: string, cls: 'fact' | 'flow', data: Data, extra: Partial<EventDraft> = {}): number {
+    const id = group.config.group.toString()
+    this.sink.count(id, kind)
+    if (cls === 'flow' && !this.sink.wantsFlow(id)) return 0
+    return this.sink.emit({ ...describe(group, id), kind, class: cls, data, ...extra })
+  }
+
+  note(group: ConsensusGroup, note: GroupNote): void {
+    const data: Record<string, string | number | boolean | null> = { ...note.detail }
+    if (note.peer !== undefined) data['peer'] = note.peer
+    this.group(group, note.kind, note.class, data, note.op === undefined ? {} : { op: note.op.toString() })
+  }
+
+  /** A fact of a partition that has no group, because it was refused. */
+  partition(group: string, kind: string, cls: 'fact' | 'flow', data: Data): void {
+    this.sink.count(group, kind)
+    if (cls === 'flow' && !this.sink.wantsFlow(group)) return
+    this.sink.emit({ plane: 'partition', group, kind, class: cls, data })
+  }
+}
+
+function describe(group: ConsensusGroup, id: string): Pick<EventDraft, 'plane' | 'group' | 'view' | 'logView' | 'commit'> {
+  const plane: Plane = group.config.plane
+  const snapshot = group.snapshot()
+  return { plane, group: id, view: snapshot.view, logView: snapshot.logView, commit: snapshot.commitMax.toString() }
+}
