@@ -1,0 +1,15 @@
+/**
+ * The command line (design.md §7). Commands load their code when they run, so that a node process never loads the
+ * console. Wrong usage exits with 2.
+ */
+import { Command } from 'commander'
+import { registerNode } from './node.ts'
+
+const program = new Command('quorumscope')
+  .description('A browser console for a replicated log, and the replicated log it watches')
+  .showHelpAfterError()
+  .exitOverride(error => process.exit(error.exitCode === 0 ? 0 : 2))
+
+registerNode(program)
+
+await program.parseAsync()
