@@ -1,0 +1,94 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { EventEnvelope } from '../../shared/inspection/envelope.ts'
+import { EventRing } from './ring.ts'
+
+const event = (seq: number, over: Partial<EventEnvelope> = {}): EventEnvelope => ({
+  v: 1,
+  node: 0,
+  boot: 'b0',
+  seq,
+  monoUs: seq,
+  wallUs: String(1_764_000_000_000_000n + BigInt(seq) * 1000n),
+  plane: 'partition',
+  group: '1',
+  kind: 'prepare',
+  class: 'flow',
+  data: {},
+  ...over,
+})
+
+describe('EventRing', () => {
+  it('holds exactly the newest events in order, and answers nothing for what it lost', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 150 }), (capacity, pushes) => {
+        const ring = new EventRing(capacity)
+        for (let seq = 1; seq <= pushes; seq++) ring.push(event(seq, { node: seq % 3, kind: `k${seq % 5}` }), 0)
+        expect(ring.next).toBe(pushes)
+        expect(ring.next - ring.first).toBe(Math.min(capacity, pushes))
+        for (let ordinal = 0; ordinal < pushes + 2; ordinal++) {
+          const found = ring.at(ordinal)
+          if (ordinal < ring.first || ordinal >= pushes) expect(found).toBeUndefined()
+          else {
+            expect(found).toMatchObject({ ordinal, seq: ordinal + 1, node: (ordinal + 1) % 3, kind: `k${(ordinal + 1) % 5}` })
+          }
+        }
+      }),
+    )
+  })
+
+  it('keeps 64-bit ops exact and tells "no op" from op 0', () => {
+    const ring = new EventRing(4)
+    ring.push(event(1, { op: '18446744073709551615', commit: '0', view: 0 }), 0)
+    ring.push(event(2), 0)
+    expect(ring.at(0)).toMatchObject({ op: 18446744073709551615n, commit: 0n, view: 0 })
+    expect(ring.at(1)).toMatchObject({ op: undefined, commit: undefined, view: undefined })
+  })
+
+  it('does not leak op or view of the event whose slot it reuses', () => {
+    const ring = new EventRing(1)
+    ring.push(event(1, { op: '7', view: 3, data: { a: 1 } }), 0)
+    ring.push(event(2), 0)
+    expect(ring.at(1)).toMatchObject({ op: undefined, view: undefined, data: {} })
+  })
+
+  it('lists newest facts only, newest first, and stops at a given ordinal', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { maxLength: 60 }), fc.integer({ min: 1, max: 10 }), (facts, limit) => {
+        const ring = new EventRing(32)
+        facts.forEach((fact, index) => ring.push(event(index + 1, { class: fact ? 'fact' : 'flow' }), 0))
+        const expected = facts
+          .map((fact, index) => ({ fact, seq: index + 1 }))
+          .slice(-32)
+          .filter(item => item.fact)
+          .reverse()
+          .slice(0, limit)
+          .map(item => item.seq)
+        expect(ring.newestFacts(limit).map(item => item.seq)).toEqual(expected)
+      }),
+    )
+  })
+
+  it('keeps a gap as a fact that says what is missing', () => {
+    const ring = new EventRing(4)
+    ring.push({ v: 1, node: 2, boot: 'b', kind: 'gap', fromSeq: 10, toSeq: 41, reason: 'ring_overflow' }, 5000)
+    expect(ring.newestFacts(1)[0]).toMatchObject({ gap: true, node: 2, seq: 10, wallMs: 5000, data: { toSeq: 41 } })
+  })
+
+  it('counts every event of the window in exactly one bucket', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 9999 }), { maxLength: 80 }),
+        fc.integer({ min: 1, max: 50 }),
+        (times, buckets) => {
+          const ring = new EventRing(100)
+          const sorted = [...times].sort((a, b) => a - b)
+          sorted.forEach((ms, index) => ring.push(event(index + 1, { wallUs: String(ms * 1000) }), 0))
+          const counts = ring.histogram(2000, 8000, buckets)
+          const sum = counts.reduce((total, count) => total + count, 0)
+          expect(sum).toBe(sorted.filter(ms => ms >= 2000 && ms < 8000).length)
+        },
+      ),
+    )
+  })
+})

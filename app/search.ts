@@ -1,0 +1,80 @@
+/**
+ * What may stand in the address of each screen. Everything selected is in here, as text: a 64-bit offset in a URL must
+ * survive to the digit, so the router's habit of reading search values as JSON numbers is switched off. A value that does
+ * not parse is dropped, the screen shows its default, and a note says so (`onInvalid`): a link never blanks the page.
+ */
+import { z } from 'zod'
+
+const decimalText = z.string().regex(/^(0|[1-9][0-9]{0,19})$/)
+const nodeId = z.string().regex(/^([0-9]|[12][0-9]|3[01])$/)
+const flag = z.literal('1')
+
+export const searchSchemas = {
+  cluster: { plane: z.enum(['metadata', 'partitions']), group: decimalText, node: nodeId, table: flag },
+  node: { tab: z.enum(['status', 'wal', 'clients', 'boot']), group: decimalText },
+  partitions: { q: z.string().max(255), sort: z.enum(['group', 'name', 'offsets', 'lag']) },
+  partition: {
+    node: nodeId,
+    seg: decimalText,
+    /** Byte position of the selected batch in its segment file. */
+    batch: decimalText,
+    offset: decimalText,
+    /** Name of the selected field of the batch. */
+    field: z.string().regex(/^[a-zA-Z0-9_.]{1,64}$/),
+    /** Bytes shown by the lens, and where it starts. */
+    span: decimalText,
+    from: decimalText,
+    table: flag,
+  },
+  superblocks: {
+    group: decimalText,
+    node: nodeId,
+    with: nodeId,
+    field: z.string().regex(/^[a-zA-Z0-9_.]{1,64}$/),
+    only: z.enum(['unreadable']),
+  },
+  settings: {},
+} as const
+export type ScreenName = keyof typeof searchSchemas
+type Shape<S extends ScreenName> = (typeof searchSchemas)[S]
+export type Search<S extends ScreenName> = { readonly [K in keyof Shape<S>]?: z.infer<Shape<S>[K] & z.ZodType> | undefined }
+
+/** Understood on every screen; consumed at boot. */
+const GLOBAL = new Set(['theme'])
+
+export interface InvalidSearch {
+  readonly screen: ScreenName
+  readonly key: string
+  readonly value: string
+}
+
+/** Parses the search of one screen. Unknown and invalid parameters are left out and reported. */
+export function parseSearch<S extends ScreenName>(
+  screen: S,
+  raw: Record<string, unknown>,
+  onInvalid: (note: InvalidSearch) => void = () => {},
+): Search<S> {
+  const shape = searchSchemas[screen] as Record<string, z.ZodType>
+  const result: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(raw)) {
+    if (value === undefined || GLOBAL.has(key)) continue
+    const schema = Object.hasOwn(shape, key) ? shape[key] : undefined
+    const parsed = schema?.safeParse(value)
+    if (parsed?.success) result[key] = parsed.data
+    else onInvalid({ screen, key, value: String(value).slice(0, 80) })
+  }
+  return result as Search<S>
+}
+
+/** Search text to record and back: strings only, the first of a repeated key wins. */
+export function readSearch(text: string): Record<string, string> {
+  const record: Record<string, string> = {}
+  for (const [key, value] of new URLSearchParams(text)) if (!Object.hasOwn(record, key)) record[key] = value
+  return record
+}
+export function writeSearch(search: Record<string, unknown>): string {
+  const params = new URLSearchParams()
+  for (const [key, value] of Object.entries(search)) if (value !== undefined) params.set(key, String(value))
+  const text = params.toString()
+  return text === '' ? '' : `?${text}`
+}

@@ -1,0 +1,73 @@
+/** How values are written. Digits are never rounded on the way: 64-bit values come in as decimal text or bigint. */
+
+/** `51430` to `51,430`. Accepts decimal text, bigint or a whole number. */
+export function grouped(value: string | bigint | number): string {
+  const text = typeof value === 'number' ? String(Math.round(value)) : value.toString()
+  return text.replace(/\B(?=(\d{3})+(?!\d))/g, ',')
+}
+
+/** Exact bytes, `4,852,672 B`. */
+export const bytes = (value: number | bigint | string): string => `${grouped(value)} B`
+
+/** Rounded bytes for places without room: `16.0 MiB`, `812 B`. */
+export function bytesShort(value: number): string {
+  if (value < 1024) return `${value} B`
+  const units = ['KiB', 'MiB', 'GiB', 'TiB']
+  let scaled = value / 1024
+  let unit = 0
+  while (scaled >= 1024 && unit < units.length - 1) {
+    scaled /= 1024
+    unit++
+  }
+  return `${scaled >= 100 || Number.isInteger(scaled) ? Math.round(scaled) : scaled.toFixed(1)} ${units[unit]}`
+}
+
+/** A length of time: `12 ms`, `6.7 s`, `3 min 20 s`, `2 h 5 min`. */
+export function duration(ms: number): string {
+  const value = Math.max(0, ms)
+  if (value < 1000) return `${Math.round(value)} ms`
+  if (value < 60_000) return `${(value / 1000).toFixed(1)} s`
+  const seconds = Math.floor(value / 1000)
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+}
+
+/** The age of a live value: coarse below two seconds, where a running number would only flicker. */
+export function ageText(ms: number): string {
+  if (ms < 1000) return '< 1 s'
+  if (ms < 60_000) return `${Math.floor(ms / 1000)} s`
+  return duration(ms)
+}
+
+const two = (value: number): string => String(value).padStart(2, '0')
+
+/** Local time of day with milliseconds, `14:02:11.430`. */
+export function clock(ms: number): string {
+  const date = new Date(ms)
+  return `${clockShort(ms)}.${String(date.getMilliseconds()).padStart(3, '0')}`
+}
+/** Local time of day, `14:02:11`. */
+export function clockShort(ms: number): string {
+  const date = new Date(ms)
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
+}
+/** Local date and time from microseconds as decimal text, all six digits kept. */
+export function timestamp(us: string | bigint): string {
+  const value = BigInt(us)
+  const date = new Date(Number(value / 1000n))
+  const fraction = String(value % 1_000_000n).padStart(6, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clockShort(date.getTime())}.${fraction}`
+}
+/** Milliseconds from microseconds as decimal text. */
+export const wallMs = (us: string): number => Number(us) / 1000
+
+/** `1 node`, `3 nodes`. */
+export const count = (value: number | string, noun: string, plural = `${noun}s`): string =>
+  `${grouped(value)} ${String(value) === '1' ? noun : plural}`
+
+/** A name from outside, safe to show in a line: control characters and direction marks become visible escapes. */
+export const visible = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must become visible
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, char =>
+    `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
