@@ -258,7 +258,7 @@ export const streamHello = z.object({
 })
 export type StreamHello = z.infer<typeof streamHello>
 export const streamSnapshot = z.object({
-  /** Console sequence at which it was taken in. */
+  /** Every event up to this console sequence is included: the sequence when the snapshot was asked for. */
   seq: z.number(),
   node: z.number(),
   receivedWallUs: decimal,
