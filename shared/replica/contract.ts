@@ -41,6 +41,8 @@ export interface RosterNode {
 export interface ReplicaConfig {
   readonly clusterEnabled: boolean
   readonly clusterName: string
+  /** First 16 bytes (little-endian) of BLAKE3 of the name; stamped on every frame, compared by the handshake. */
+  readonly clusterId: bigint
   readonly replica: ReplicaId
   readonly nodes: readonly RosterNode[]
   readonly root: { readonly username: string; readonly password: string }

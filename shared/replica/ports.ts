@@ -11,6 +11,8 @@ export interface ReplicaLinks {
   /** False when the peer is not connected or its queue is full; the frame is dropped then. */
   send(to: ReplicaId, frame: Uint8Array): boolean
   isConnected(peer: ReplicaId): boolean
+  /** Mark of the frame that the last successful `send` to this peer took, for the event that belongs to it. */
+  lastSent?(to: ReplicaId): LinkMark | undefined
 }
 
 export interface ClientLinks {
@@ -18,8 +20,12 @@ export interface ClientLinks {
   close(connection: ConnectionId): void
 }
 
-/** Where a frame sits on its connection: both ends count, so that a sent and a received frame can be matched. */
+/**
+ * Where a frame sits on its connection: both ends count, so that a sent and a received frame can be matched by id and
+ * ordinal. Ordinals start at 1 with the first frame after the handshake, per direction.
+ */
 export interface LinkMark {
+  /** `sender>receiver#connection`, the same text at both ends. */
   readonly id: string
   readonly ordinal: number
   readonly dir: 'in' | 'out'

@@ -30,6 +30,10 @@ export const ExitStatus = {
   WedgedSuperblock: 3,
   Configuration: 64,
   RefusedBoot: 65,
+  /** A port is taken, or another process owns the data directory. */
+  Unavailable: 69,
+  /** A fault of this program: an exception that nobody caught. */
+  Internal: 70,
   FailedPersist: 74,
 } as const
 export type ExitStatus = (typeof ExitStatus)[keyof typeof ExitStatus]
