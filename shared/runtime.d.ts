@@ -4,6 +4,6 @@ declare class TextEncoder {
   encode(input?: string): Uint8Array<ArrayBuffer>
 }
 declare class TextDecoder {
-  constructor(label?: string, options?: { fatal?: boolean })
+  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean })
   decode(input?: Uint8Array): string
 }
