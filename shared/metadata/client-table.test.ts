@@ -36,7 +36,8 @@ test('CT-01 the same request number under a new session answers with the bytes o
 
 test('CT-08 a reply that aged out of the ring answers already applied', () => {
   const table = registered()
-  for (let request = 1n; request <= BigInt(REPLY_RING_CAPACITY) + 1n; request++) table.commitReply(A, reply(request, 10n + request))
+  for (let request = 1n; request <= BigInt(REPLY_RING_CAPACITY) + 1n; request++)
+    table.commitReply(A, reply(request, 10n + request))
   expect(table.check(A, 10n, 1n, 0n).kind).toBe('already_applied')
   expect(table.check(A, 10n, 2n, 0n).kind).toBe('duplicate')
 })

@@ -73,7 +73,8 @@ export class ClientTable {
     if (epoch < entry.epoch) return { kind: 'fenced' }
     if (epoch > entry.epoch) return { kind: 'epoch_ahead' }
     if (request > entry.watermark) return { kind: 'new' }
-    if (request === entry.watermark && conflicting(requestChecksum, entry.watermarkChecksum)) return { kind: 'checksum_mismatch' }
+    if (request === entry.watermark && conflicting(requestChecksum, entry.watermarkChecksum))
+      return { kind: 'checksum_mismatch' }
     const cached = entry.replies.find(reply => reply.request === request)
     if (!cached) return { kind: 'already_applied' }
     if (conflicting(requestChecksum, cached.requestChecksum)) return { kind: 'checksum_mismatch' }
@@ -111,7 +112,8 @@ export class ClientTable {
   commitReply(client: ClientId, reply: CachedReply): void {
     const entry = this.get(client)
     if (!entry || reply.commit < entry.latestCommit || reply.request < entry.watermark) return
-    const at = reply.request === entry.watermark ? entry.replies.findIndex(cached => cached.request === reply.request) : -1
+    const at =
+      reply.request === entry.watermark ? entry.replies.findIndex(cached => cached.request === reply.request) : -1
     if (at >= 0) {
       entry.replies[at] = reply
       entry.latestCommit = reply.commit

@@ -17,11 +17,24 @@ export class Events {
   /** A fact of the node: boot, refusal, forward, session. Returns its sequence number, for `cause`. */
   node(kind: string, data: Data, cause?: number): number {
     this.sink.count(NODE_GROUP, kind)
-    return this.sink.emit({ plane: 'node', group: NODE_GROUP, kind, class: 'fact', data, ...(cause !== undefined && { cause }) })
+    return this.sink.emit({
+      plane: 'node',
+      group: NODE_GROUP,
+      kind,
+      class: 'fact',
+      data,
+      ...(cause !== undefined && { cause }),
+    })
   }
 
   /** Something one group did. Facts always leave; of flow only the count does, unless somebody watches. */
-  group(group: ConsensusGroup, kind: string, cls: 'fact' | 'flow', data: Data, extra: Partial<EventDraft> = {}): number {
+  group(
+    group: ConsensusGroup,
+    kind: string,
+    cls: 'fact' | 'flow',
+    data: Data,
+    extra: Partial<EventDraft> = {},
+  ): number {
     const id = group.config.group.toString()
     this.sink.count(id, kind)
     if (cls === 'flow' && !this.sink.wantsFlow(id)) return 0
@@ -34,6 +47,11 @@ export class Events {
     this.group(group, note.kind, note.class, data, note.op === undefined ? {} : { op: note.op.toString() })
   }
 
+  /** A frame that no link took. */
+  dropped(group: ConsensusGroup, peer: number): void {
+    this.group(group, 'frame_dropped', 'flow', { peer })
+  }
+
   /** A fact of a partition that has no group, because it was refused. */
   partition(group: string, kind: string, cls: 'fact' | 'flow', data: Data): void {
     this.sink.count(group, kind)
@@ -42,7 +60,10 @@ export class Events {
   }
 }
 
-function describe(group: ConsensusGroup, id: string): Pick<EventDraft, 'plane' | 'group' | 'view' | 'logView' | 'commit'> {
+function describe(
+  group: ConsensusGroup,
+  id: string,
+): Pick<EventDraft, 'plane' | 'group' | 'view' | 'logView' | 'commit'> {
   const plane: Plane = group.config.plane
   const snapshot = group.snapshot()
   return { plane, group: id, view: snapshot.view, logView: snapshot.logView, commit: snapshot.commitMax.toString() }

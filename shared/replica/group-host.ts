@@ -1,0 +1,81 @@
+/**
+ * Carries out the actions of one consensus group (spec consensus.md §0). The group is pure: it says what to do, in order,
+ * and the next event is fed only after the last action of the previous one. An action that leads to an event at once (a
+ * journal append in memory) therefore queues it here.
+ */
+
+import type { Op, ReplicaId, View } from '../bytes/units.ts'
+import type { ConsensusGroup, GroupAction, GroupEvent, RefuseReason, RequestToken } from '../consensus/contract.ts'
+import type { Events } from './events.ts'
+import type { ReplicaLinks } from './ports.ts'
+
+export interface GroupHooks {
+  append(action: Extract<GroupAction, { kind: 'append' }>): void
+  apply(action: Extract<GroupAction, { kind: 'apply' }>): void
+  truncate(fromOp: Op): void
+  persistSuperblock(view: View, logView: View, commitMax: Op): void
+  refuse(token: RequestToken, reason: RefuseReason): void
+  cancel(tokens: readonly RequestToken[]): void
+  commitFloor(floor: Op): void
+  needTransfer(peer: ReplicaId): void
+  unreconcilable(op: Op, message: string): void
+}
+
+export class GroupHost {
+  readonly group: ConsensusGroup
+  private readonly hooks: GroupHooks
+  private readonly links: ReplicaLinks
+  private readonly events: Events
+  private readonly queue: GroupEvent[] = []
+  private stepping = false
+
+  constructor(group: ConsensusGroup, hooks: GroupHooks, links: ReplicaLinks, events: Events) {
+    this.group = group
+    this.hooks = hooks
+    this.links = links
+    this.events = events
+  }
+
+  step(event: GroupEvent): void {
+    this.queue.push(event)
+    if (this.stepping) return
+    this.stepping = true
+    try {
+      for (let at = 0; at < this.queue.length; at++) {
+        for (const action of this.group.step(this.queue[at]!)) this.run(action)
+      }
+    } finally {
+      this.queue.length = 0
+      this.stepping = false
+    }
+  }
+
+  private run(action: GroupAction): void {
+    switch (action.kind) {
+      case 'append':
+        return this.hooks.append(action)
+      case 'send':
+        // A frame that does not leave is a lost frame: timers repair it.
+        if (!this.links.send(action.to, action.frame)) this.events.dropped(this.group, action.to)
+        return
+      case 'apply':
+        return this.hooks.apply(action)
+      case 'truncate':
+        return this.hooks.truncate(action.fromOp)
+      case 'persistSuperblock':
+        return this.hooks.persistSuperblock(action.view, action.logView, action.commitMax)
+      case 'refuse':
+        return this.hooks.refuse(action.token, action.reason)
+      case 'cancel':
+        return this.hooks.cancel(action.tokens)
+      case 'commitFloor':
+        return this.hooks.commitFloor(action.floor)
+      case 'needTransfer':
+        return this.hooks.needTransfer(action.peer)
+      case 'unreconcilable':
+        return this.hooks.unreconcilable(action.op, action.message)
+      case 'note':
+        return this.events.note(this.group, action.note)
+    }
+  }
+}
