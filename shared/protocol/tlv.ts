@@ -11,7 +11,7 @@ import { DecodeError } from '../bytes/errors.ts'
 import { fromHex, toHex } from '../bytes/hex.ts'
 import { ByteReader } from '../bytes/reader.ts'
 import { ByteWriter, textBytes } from '../bytes/writer.ts'
-import { type Codec, listToEnd, mapped } from './codec.ts'
+import { type Codec, listToEnd } from './codec.ts'
 
 export const TlvKind = {
   raw: 1,
@@ -99,35 +99,49 @@ export const userHeaders: Codec<readonly TlvPair[]> = listToEnd(tlvPair)
 export const OPTIONS_MAX = 1024
 export const OPTIONS_BYTES_MAX = 100_000
 
+/** One option; its key is always text. */
+export interface OptionEntry {
+  readonly key: string
+  /** Kind of the value, as in TlvValue. */
+  readonly kind: number
+  readonly value: Uint8Array
+}
+
 /** Options to the end of the body: as user headers, with unique keys of kind string, and bounded. */
-export const options: Codec<readonly TlvPair[]> = mapped(
-  {
-    ...userHeaders,
-    read(reader: ByteReader) {
-      const at = reader.at
-      if (reader.remaining > OPTIONS_BYTES_MAX) {
-        throw new DecodeError('TooLong', at, `options of ${reader.remaining} bytes are above ${OPTIONS_BYTES_MAX}`)
-      }
-      return userHeaders.read(reader)
-    },
-  },
-  (pairs, at) => {
-    if (pairs.length > OPTIONS_MAX)
-      throw new DecodeError('BadCount', at, `${pairs.length} options are above ${OPTIONS_MAX}`)
+export const options: Codec<readonly OptionEntry[]> = {
+  read(reader) {
+    const from = reader.at
+    if (reader.remaining > OPTIONS_BYTES_MAX) {
+      throw new DecodeError('TooLong', from, `options of ${reader.remaining} bytes are above ${OPTIONS_BYTES_MAX}`)
+    }
+    const entries: OptionEntry[] = []
     const keys = new Set<string>()
-    for (const { key } of pairs) {
-      const text = key.kind === TlvKind.string ? tlvMeaning(key) : undefined
-      if (typeof text !== 'string') throw new DecodeError('BadValue', at, 'an option key is no text')
+    while (reader.remaining > 0) {
+      const at = reader.at
+      if (entries.length === OPTIONS_MAX) throw new DecodeError('BadCount', at, `more than ${OPTIONS_MAX} options`)
+      const { key, value } = tlvPair.read(reader)
+      if (key.kind !== TlvKind.string)
+        throw new DecodeError('BadValue', at, `an option key has kind ${key.kind}, not text`)
+      const text = new ByteReader(reader.bytes, at + 5, at + 5 + key.bytes.length).text(key.bytes.length)
       if (keys.has(text)) throw new DecodeError('BadValue', at, `option ${text} stands there twice`)
       keys.add(text)
+      entries.push({ key: text, kind: value.kind, value: value.bytes })
     }
-    return pairs
+    return entries
   },
-  pairs => pairs,
-)
-
-/** Key of an option. */
-export const optionKey = (pair: TlvPair): string => String(tlvMeaning(pair.key))
+  write(writer, entries) {
+    for (const { key, kind, value } of entries) {
+      tlvPair.write(writer, { key: { kind: TlvKind.string, bytes: textBytes(key) }, value: { kind, bytes: value } })
+    }
+  },
+  toJson: entries =>
+    entries.map(({ key, kind, value }) => ({ key, ...(tlvValue.toJson({ kind, bytes: value }) as object) })),
+  fromJson: json =>
+    (json as readonly { key: string }[]).map(entry => {
+      const { kind, bytes } = tlvValue.fromJson(entry)
+      return { key: entry.key, kind, value: bytes }
+    }),
+}
 
 const SIGNED_BITS = new Map<number, number>([
   [TlvKind.i8, 8],
