@@ -135,7 +135,7 @@ export async function scanSegment(
       // The window may be refilled by another read only in the next round, so `bytes` is stable here.
       const { bytes } = record
       const verdict = checkBatch(bytes, 0, verifier)
-      batch = describe(
+      batch = describeBatch(
         bytes,
         position,
         verdict.ok ? 'valid' : CONTENT.has(verdict.check) ? 'bad_checksum' : 'bad_layout',
@@ -216,26 +216,30 @@ async function readRecord(
   const head = scanner.peek(position, BATCH_HEADER_BYTES) ?? (await scanner.read(position, BATCH_HEADER_BYTES))
   if (head === undefined) {
     const message = `a batch header needs ${BATCH_HEADER_BYTES} bytes, ${rest} are left`
-    return { check: 'header_cut', batchPosition: position, position: scanner.sizeBytes, message }
+    return { check: 'header_cut', batchPosition: position, position, message }
   }
   const length = batchLengthAt(head, 0)
-  // A header that is wrong by itself is judged as it stands; its length is not to be believed.
-  const verdict = checkBatch(head, 0)
-  if (!verdict.ok && (verdict.check === 'batch_length' || verdict.check === 'batch_reserved')) return { bytes: head }
-  const lengthAt = { batchPosition: position, position: position + 32, actual: `${length}` }
+  if (length < BATCH_HEADER_BYTES) return { bytes: head }
+  if (length > rest || length > RECOVERABLE_BATCH_BYTES_MAX) {
+    // A header that is wrong by itself is judged as it stands; its length says nothing then.
+    const verdict = checkBatch(head, 0)
+    if (!verdict.ok && verdict.check === 'batch_reserved') return { bytes: head }
+  }
   if (length > RECOVERABLE_BATCH_BYTES_MAX) {
     return {
       check: 'batch_too_long',
-      ...lengthAt,
+      batchPosition: position,
+      position: position + 32,
       message: `batch length ${length} is above any legal one`,
       expected: `at most ${RECOVERABLE_BATCH_BYTES_MAX}`,
+      actual: `${length}`,
     }
   }
   if (length > rest) {
     return {
       check: 'batch_cut',
-      ...lengthAt,
-      position: scanner.sizeBytes,
+      batchPosition: position,
+      position,
       message: `batch length ${length}, but ${rest} bytes are left`,
       expected: `${length}`,
       actual: `${rest}`,
@@ -252,7 +256,7 @@ function extentHolds(batch: ScannedBatch, record: { readonly bytes: Uint8Array }
   return layout.ok || layout.check === 'message_count'
 }
 
-function describe(bytes: Uint8Array, position: number, verdict: ScannedBatch['verdict']): ScannedBatch {
+function describeBatch(bytes: Uint8Array, position: number, verdict: ScannedBatch['verdict']): ScannedBatch {
   const view = new DataView(bytes.buffer, bytes.byteOffset, BATCH_HEADER_BYTES)
   return {
     position: BytePosition(position),
