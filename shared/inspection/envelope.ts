@@ -62,6 +62,8 @@ export const eventGap = z.object({
   fromSeq: z.number().int(),
   toSeq: z.number().int(),
   reason: z.enum(['ring_overflow', 'slow_reader', 'node_restarted', 'console_restarted']),
+  /** As in an event. */
+  consoleSeq: z.number().int().positive().optional(),
 })
 export type EventGap = z.infer<typeof eventGap>
 

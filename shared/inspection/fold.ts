@@ -307,12 +307,16 @@ function markCommit(marks: GroupView['commitMarks'], commit: bigint, atMs: numbe
 /* --------------------------------------------------------------------------------------------------- gaps */
 
 function foldGap(draft: Draft, gap: EventGap): void {
+  if (gap.consoleSeq !== undefined) {
+    if (gap.consoleSeq <= draft.seq) return
+    draft.seq = gap.consoleSeq
+  }
   draft.gapCount += 1
   const ofConsole = gap.node === CONSOLE_NODE
   if (ofConsole && gap.toSeq > draft.seq) draft.seq = gap.toSeq
   const lastMs = draft.facts?.at(-1)?.atMs ?? draft.base.facts.at(-1)?.atMs ?? 0
   draft.addFact({
-    consoleSeq: undefined,
+    consoleSeq: gap.consoleSeq,
     node: gap.node,
     about: gap.node,
     boot: gap.boot,
