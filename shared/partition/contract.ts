@@ -149,7 +149,12 @@ export interface Partition {
   truncateFrom(op: Op): void
   /** Ops up to `floor` are in the segments already and will never be applied here (§6.1 of consensus.md). */
   setCommitFloor(floor: Op): void
-  /** Lowest base offset that a repair delivered, and what was on disk at boot: the "connected" test of consensus.md §6.1. */
+  /**
+   * For the "connected" test of consensus.md §6.1: the lowest base offset that a repair delivered, and the end (exclusive)
+   * of what was on disk at boot, 0 when nothing was.
+   */
+  repairStanding(): { readonly lowestRepaired?: Offset; readonly recoveredEnd: Offset }
+  /** Resolves once the disk was read where needed. Rejects with EngineError: `InvalidBatchChecksum`, `InvalidMessageChecksum`, `PartitionClosed`. */
   poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult>
   storedOffset(consumer: ConsumerKey): Offset | undefined
   info(): PartitionInfo

@@ -1,0 +1,224 @@
+/**
+ * The one writer of a partition's files: group commit (spec partition.md §3.7–3.10, design.md §3).
+ *
+ * A round takes the committed prefix as far as the active segment lets it, writes log and index concurrently and joins
+ * both; only when both landed do the cursors move, together, in the pump. What commits meanwhile goes out in the next
+ * round. Log and index have no order between them: an index entry may be on disk before the bytes it names, and recovery
+ * knows. The join is `allSettled`: returning at the first failure would leave a write in flight behind our back.
+ *
+ * A failed persist cannot be retried here, since the op is committed: the process ends (§3.9), and the boot is the retry.
+ * Truncation of the uncommitted tail never meets the flusher, which sees committed batches only.
+ */
+import { EngineError } from '../bytes/errors.ts'
+import type { Chain } from './chain.ts'
+import type { PartitionHost, PartitionSettings } from './contract.ts'
+import type { PartitionJournal } from './journal.ts'
+import { recordOf } from './record.ts'
+import { planRound, type RoundPlan } from './round.ts'
+import type { Segment } from './segment.ts'
+import { encodeIndexEntry } from './sparse-index.ts'
+
+type Landed = { readonly failed?: EngineError }
+
+export class Flusher {
+  private readonly host: PartitionHost
+  private readonly settings: PartitionSettings
+  private readonly chain: Chain
+  private readonly journal: PartitionJournal
+  /** Runs in the pump after a round has moved the cursors. */
+  private readonly settled: () => void
+  private writing = false
+  private bars = 0
+  /** Everything committed up to here goes out, whatever the thresholds. */
+  private drainOp = 0n
+  private waiters: { readonly op: bigint; readonly done: () => void }[] = []
+  private idleWaiters: (() => void)[] = []
+  /** Bytes of the round in flight. */
+  inFlight = 0
+  rounds = 0
+  batches = 0
+
+  constructor(
+    host: PartitionHost,
+    settings: PartitionSettings,
+    chain: Chain,
+    journal: PartitionJournal,
+    settled: () => void,
+  ) {
+    this.host = host
+    this.settings = settings
+    this.chain = chain
+    this.journal = journal
+    this.settled = settled
+  }
+
+  get state(): 'idle' | 'writing' | 'barred' {
+    return this.writing ? 'writing' : this.bars > 0 ? 'barred' : 'idle'
+  }
+
+  /** To be called in the pump whenever something was committed. */
+  wake(): void {
+    if (this.writing || this.bars > 0) return
+    if (this.journal.settledOp >= this.drainOp && this.due()) this.drainOp = this.journal.appliedOp
+    this.next()
+  }
+
+  /** Resolves once everything committed so far is in the files; never, when the life of the node ends before. */
+  drain(): Promise<void> {
+    const op = this.journal.appliedOp
+    if (this.journal.settledOp >= op) return Promise.resolve()
+    if (op > this.drainOp) this.drainOp = op
+    const promise = new Promise<void>(done => this.waiters.push({ op, done }))
+    this.wake()
+    return promise
+  }
+
+  /** Waits until no round is in flight and keeps new ones from starting until the returned function is called. */
+  async bar(): Promise<() => void> {
+    this.bars++
+    if (this.writing) await new Promise<void>(done => this.idleWaiters.push(done))
+    return () => {
+      this.bars--
+      this.wake()
+    }
+  }
+
+  /** Thresholds of §3.7; the uncommitted tail counts towards them but is never written. */
+  private due(): boolean {
+    const { journal, settings } = this
+    if (journal.queueLength() === 0) return false
+    return (
+      journal.messages >= settings.messagesRequiredToSave ||
+      journal.bytes >= settings.sizeRequiredToSaveBytes ||
+      this.chain.active.sizeBytes + journal.bytes >= settings.segmentSizeBytes
+    )
+  }
+
+  private next(): void {
+    if (this.journal.queueLength() === 0 || this.journal.settledOp >= this.drainOp || this.bars > 0) {
+      for (const done of this.idleWaiters.splice(0)) done()
+      return
+    }
+    const tail = this.chain.active
+    const plan = planRound(tail, index => this.journal.queueAt(index))
+    if (plan.kind === 'diverged') this.host.persistFailed(plan.error)
+    this.writing = true
+    if (plan.kind === 'write') this.write(tail, plan)
+    else this.grow(tail, plan)
+  }
+
+  private write(segment: Segment, plan: RoundPlan & { kind: 'write' }): void {
+    const buffers: Uint8Array[] = []
+    for (let index = 0; index < plan.batches; index++) buffers.push(recordOf(this.journal.queueAt(index)!.frame))
+    const { batch } = this.journal.queueAt(0)!
+    const position = segment.sizeBytes
+    const entry = encodeIndexEntry({ offset: batch.baseOffset, timestamp: batch.timestamp, position })
+    this.inFlight = plan.bytes
+    void persist(segment, buffers, entry, this.settings.enforceFsync).then(landed =>
+      this.host.post(() => {
+        if (landed.failed) this.host.persistFailed(landed.failed)
+        this.landed(segment, plan, entry)
+      }),
+    )
+  }
+
+  private landed(segment: Segment, plan: RoundPlan & { kind: 'write' }, entry: Uint8Array): void {
+    for (let index = 0; index < plan.batches; index++) {
+      const { batch } = this.journal.queueAt(index)!
+      segment.addBatch(batch.endOffset, batch.timestamp)
+    }
+    segment.sizeBytes += plan.bytes
+    segment.indexBytes += entry.length
+    segment.index!.push(entry)
+    this.journal.settle(plan.batches)
+    this.inFlight = 0
+    this.rounds++
+    this.batches += plan.batches
+    this.writing = false
+    this.host.note('persisted', 'flow', {
+      segment: segment.startOffset.toString(),
+      end: segment.endOffset.toString(),
+      bytes: plan.bytes,
+      batches: plan.batches,
+      messages: plan.messages,
+    })
+    this.settled()
+    this.waiters = this.waiters.filter(({ op, done }) => {
+      if (this.journal.settledOp < op) return true
+      done()
+      return false
+    })
+    // a full segment is sealed at once, and not with the batch after it
+    if (segment.full) {
+      this.writing = true
+      this.grow(segment, { kind: 'rotate' })
+    } else this.goOn()
+  }
+
+  private grow(tail: Segment, plan: RoundPlan & { kind: 'rotate' | 'plant' }): void {
+    const start = plan.kind === 'rotate' ? tail.endOffset : plan.startOffset
+    const created = plan.kind === 'rotate' ? this.chain.create(start) : this.chain.plant(start, tail)
+    void created.then(
+      segment =>
+        this.host.post(() => {
+          if (plan.kind === 'plant') {
+            const first = tail.endOffset.toString()
+            this.host.note('gap_planted', 'fact', { first, last: (start - 1n).toString(), segment: start.toString() })
+            if (tail.empty) this.chain.popEmpty()
+          }
+          this.chain.push(segment)
+          this.writing = false
+          this.host.note('segment_rolled', 'fact', {
+            sealed: tail.startOffset.toString(),
+            sealedBytes: tail.sizeBytes,
+            segment: start.toString(),
+          })
+          this.goOn()
+        }),
+      (error: unknown) => this.host.post(() => this.host.persistFailed(persistError('creating segment', tail, error))),
+    )
+  }
+
+  private goOn(): void {
+    if (this.bars > 0) this.next()
+    else this.wake()
+  }
+}
+
+/** Writes one round; answers, and never rejects. The cursors are the caller's to move. */
+async function persist(
+  segment: Segment,
+  buffers: readonly Uint8Array[],
+  entry: Uint8Array,
+  sync: boolean,
+): Promise<Landed> {
+  const writers = segment.writers
+  if (!writers)
+    return { failed: new EngineError('PersistFailed', `${segment.logPath} has no writer`, { path: segment.logPath }) }
+  const log = writers.log.file
+  const half = async (file: typeof log, position: number, data: readonly Uint8Array[]) => {
+    await file.write(position, data)
+    if (sync) await file.datasync()
+  }
+  const [logHalf, indexHalf] = await Promise.allSettled([
+    half(log, segment.sizeBytes, buffers),
+    half(writers.index, segment.indexBytes, [entry]),
+  ])
+  if (logHalf.status === 'rejected') return { failed: persistError('log', segment, logHalf.reason) }
+  if (indexHalf.status === 'rejected') return { failed: persistError('index', segment, indexHalf.reason) }
+  return {}
+}
+
+function persistError(what: string, segment: Segment, cause: unknown): EngineError {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return new EngineError(
+    'PersistFailed',
+    `persist of ${segment.logPath} failed (${what}): ${message}`,
+    {
+      path: segment.logPath,
+      position: segment.sizeBytes,
+      advice: 'free or repair the disk and start again: the boot is the retry',
+    },
+    { cause },
+  )
+}

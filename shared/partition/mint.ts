@@ -1,0 +1,88 @@
+/**
+ * Checks of a prepare before it enters the journal, and the stamp of the primary (spec partition.md §3.5 step 7,
+ * consensus.md §3.2, §6.1). Nothing in here changes anything unless every check has passed; the stamp comes last.
+ */
+import { EngineError } from '../bytes/errors.ts'
+import type { Hash } from '../bytes/hash.ts'
+import { Offset, U64_MAX } from '../bytes/units.ts'
+import { checkBatch, stampBatch } from '../protocol/batch.ts'
+import type { PartitionKey } from '../protocol/groups.ts'
+import type { PrepareHeader } from '../protocol/headers.ts'
+import type { JournaledBatch } from './journal.ts'
+import { dataView, RECORD_AT, recordBaseOffset, recordMessages, recordPartition, recordTimestamp } from './record.ts'
+
+export type Role = 'primary' | 'backup' | 'repair'
+
+const refuse = (code: string, message: string, header: PrepareHeader): EngineError =>
+  new EngineError(code, `op ${header.op}: ${message}`, { op: header.op })
+
+/**
+ * Checks a SendMessages frame and, as primary, mints: base offset `next`, base timestamp from the header, batch checksum.
+ * A backup requires exactly these stamps; a repaired batch keeps the ones it has. `next` is the next offset of the log,
+ * `durableEnd` what was in the segments at boot (exclusive).
+ */
+export function admitBatch(
+  hash: Hash,
+  key: PartitionKey,
+  role: Role,
+  header: PrepareHeader,
+  frame: Uint8Array,
+  next: bigint,
+  durableEnd: bigint,
+): JournaledBatch | EngineError {
+  // the primary's own batch was verified when it was admitted; only its layout is walked again
+  const verdict = checkBatch(frame, RECORD_AT, role === 'primary' ? undefined : hash)
+  if (!verdict.ok) return refuse('InvalidBatch', `${verdict.message} (at byte ${verdict.position})`, header)
+  if (verdict.end !== frame.length) {
+    // bytes past the record are covered by no checksum, and would be written and desynchronise every later walk (§2.4)
+    return refuse('InvalidBatch', `the record ends at byte ${verdict.end} of ${frame.length}`, header)
+  }
+  if (verdict.messageCount === 0) return refuse('EmptyBatch', 'a batch needs a message', header)
+  const view = dataView(frame)
+  const partition = recordPartition(view, RECORD_AT)
+  if (role !== 'primary' && partition !== BigInt(key.partition)) {
+    return refuse('ForeignBatch', `the batch is of partition ${partition}, not ${key.partition}`, header)
+  }
+  const messages = recordMessages(view, RECORD_AT)
+  const baseOffset = role === 'primary' ? next : recordBaseOffset(view, RECORD_AT)
+  const timestamp = role === 'primary' ? header.timestamp : recordTimestamp(view, RECORD_AT)
+  if (role === 'backup' && (baseOffset !== next || timestamp !== header.timestamp)) {
+    return refuse(
+      'OffsetMismatch',
+      `the batch starts at offset ${baseOffset} and time ${timestamp}, expected ${next} and ${header.timestamp}`,
+      header,
+    )
+  }
+  const endOffset = baseOffset + BigInt(messages)
+  if (endOffset > U64_MAX)
+    return refuse('OffsetSpaceExhausted', `no ${messages} offsets are left from ${baseOffset}`, header)
+  if (role === 'primary') {
+    stampBatch(hash, frame, RECORD_AT, {
+      partitionId: key.partition,
+      baseOffset: Offset(baseOffset),
+      baseTimestamp: header.timestamp,
+    })
+  }
+  return {
+    baseOffset,
+    endOffset,
+    timestamp,
+    messages,
+    bytes: frame.length - RECORD_AT,
+    onDisk: role === 'repair' && endOffset <= durableEnd,
+  }
+}
+
+/**
+ * Whether two frames are the same prepare, sent perhaps in different views: equal in every byte but the view field.
+ * The identity checksum leaves the view out too, so it is compared like everything else.
+ */
+export function samePrepare(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false
+  for (let index = 0; index < a.length; index++) {
+    if (a[index] !== b[index] && (index < VIEW_AT || index >= VIEW_AT + 4)) return false
+  }
+  return true
+}
+
+const VIEW_AT = 52

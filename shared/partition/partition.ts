@@ -1,0 +1,259 @@
+/**
+ * One partition: journal, segment chain, flusher and polls behind the contract (spec partition.md §3, §5).
+ *
+ * Three ends say how far a message is: `nextOffset` (minted or received), `visibleEnd` (polls see it), and the end of the
+ * chain (on disk). On an eager topic a message is visible only once it is on disk; on others as soon as it is committed.
+ */
+import { EngineError } from '../bytes/errors.ts'
+import { BytePosition, Micros, Offset, type Op } from '../bytes/units.ts'
+import type { PrepareHeader } from '../protocol/headers.ts'
+import { Operation } from '../protocol/operations.ts'
+import { readFile } from '../storage/disk.ts'
+import type { Chain } from './chain.ts'
+import {
+  type AppendResult,
+  type Applied,
+  type ConsumerKey,
+  isEager,
+  type Partition,
+  type PartitionInfo,
+  type PartitionOptions,
+  type PollResult,
+  type PollStart,
+  type RecoveryStep,
+} from './contract.ts'
+import { Flusher } from './flusher.ts'
+import { PartitionJournal } from './journal.ts'
+import { admitBatch, type Role, samePrepare } from './mint.ts'
+import { type PollHost, planPoll, runPoll } from './poll.ts'
+import { ReadHandles } from './read-handles.ts'
+import type { Query } from './selection.ts'
+import { INDEX_ENTRY_BYTES, SparseIndex } from './sparse-index.ts'
+
+export class SegmentedPartition implements Partition {
+  readonly options: PartitionOptions
+  readonly journal: PartitionJournal
+  readonly recovery: readonly RecoveryStep[]
+  private readonly chain: Chain
+  private readonly flusher: Flusher
+  private readonly handles: ReadHandles
+  private readonly pollHost: PollHost
+  private readonly eager: boolean
+  /** Next offset to mint or to accept; 0 is an empty offset space. */
+  private next: bigint
+  private visibleEnd: bigint
+  /** End of what the segments held at boot (exclusive): repaired batches up to here are on disk already. */
+  private readonly recoveredEnd: bigint
+  private persistedBytes: bigint
+  private lowestRepaired: bigint | undefined
+  private persistWaiters: { readonly op: bigint; readonly done: () => void }[] = []
+  private closed = false
+
+  constructor(options: PartitionOptions, chain: Chain, next: bigint, recovery: readonly RecoveryStep[]) {
+    const { host } = options
+    this.options = options
+    this.recovery = recovery
+    this.chain = chain
+    const ringOps = options.replicaCount > 1 ? options.evictedRingOps : 0
+    this.journal = new PartitionJournal(ringOps, options.evictedRingBytes)
+    this.flusher = new Flusher(host, options.settings, chain, this.journal, () => this.afterRound())
+    this.handles = new ReadHandles(host.disk, chain.closeFailed)
+    this.eager = isEager(options.settings)
+    this.next = next
+    this.visibleEnd = next
+    this.recoveredEnd = chain.durableEnd()
+    this.persistedBytes = BigInt(chain.persistedBytes())
+    this.pollHost = {
+      hash: host.hash,
+      scheduler: host.scheduler,
+      handles: this.handles,
+      validateChecksum: options.validateChecksum,
+      alive: () => !this.closed,
+      fault: error => host.note('read_fault', 'fact', { code: error.code, message: error.message }),
+    }
+  }
+
+  append(role: Role, header: PrepareHeader, frame: Uint8Array): AppendResult {
+    const held = this.journal.get(header.op)
+    if (held) {
+      if (samePrepare(held.frame, frame)) return { ok: true, header: held.header, frame: held.frame }
+      return this.refused(header, 'PrepareConflict', 'another prepare is journaled under this op')
+    }
+    if (header.op <= this.journal.appliedOp)
+      return this.refused(header, 'AlreadyApplied', 'the op was applied and has left the journal')
+    if (header.operation !== Operation.SendMessages) {
+      this.journal.store({ header, frame })
+      return { ok: true, header, frame }
+    }
+    const { host, key } = this.options
+    const batch = admitBatch(host.hash, key, role, header, frame, this.nextOffset(), this.recoveredEnd)
+    if (batch instanceof EngineError) return { ok: false, error: batch }
+    this.journal.store({ header, frame, batch })
+    if (role !== 'repair') this.next = batch.endOffset
+    else {
+      if (batch.endOffset > this.next) this.next = batch.endOffset
+      if (this.lowestRepaired === undefined || batch.baseOffset < this.lowestRepaired)
+        this.lowestRepaired = batch.baseOffset
+    }
+    return { ok: true, header, frame }
+  }
+
+  apply(header: PrepareHeader): Applied {
+    const { batch } = this.journal.apply(header.op)
+    const applied = { op: header.op, operation: header.operation, messages: batch?.messages ?? 0 }
+    if (batch === undefined || batch.onDisk) return applied
+    if (!this.eager && batch.endOffset > this.visibleEnd) this.visibleEnd = batch.endOffset
+    this.flusher.wake()
+    return { ...applied, baseOffset: Offset(batch.baseOffset) }
+  }
+
+  whenPersisted(op: Op, done: () => void): void {
+    if (op <= this.journal.settledOp) done()
+    else this.persistWaiters.push({ op, done })
+  }
+
+  truncateFrom(op: Op): void {
+    const dropped = this.journal.truncateFrom(op)
+    let next: bigint | undefined
+    for (const { batch } of dropped)
+      if (batch && (next === undefined || batch.baseOffset < next)) next = batch.baseOffset
+    if (next === undefined) return
+    // never below what is held by other means: files, the rest of the journal, what was there at boot (§3.11)
+    for (const held of [this.chain.durableEnd(), this.journal.retainedEnd(), this.recoveredEnd])
+      if (held > next) next = held
+    this.next = next
+  }
+
+  setCommitFloor(floor: Op): void {
+    this.journal.setFloor(floor)
+  }
+
+  repairStanding(): { readonly lowestRepaired?: Offset; readonly recoveredEnd: Offset } {
+    const recoveredEnd = Offset(this.recoveredEnd)
+    return this.lowestRepaired === undefined
+      ? { recoveredEnd }
+      : { recoveredEnd, lowestRepaired: Offset(this.lowestRepaired) }
+  }
+
+  async poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult> {
+    const ceiling = this.visibleEnd
+    const currentOffset = Offset(ceiling > 0n ? ceiling - 1n : 0n)
+    const empty = { currentOffset, messages: 0, records: [] }
+    if (ceiling === 0n || count <= 0) return empty
+    const query = this.query(start, count, ceiling)
+    if (query.by === 'offset' && query.from >= ceiling) return empty
+    const plan = planPoll(this.chain, this.journal.queued(), query, ceiling, count)
+    const selection = await runPoll(this.pollHost, plan, count, bytesMax)
+    const { messages, records, end } = selection
+    return end === undefined ? empty : { currentOffset, messages, records, lastOffset: Offset(end - 1n) }
+  }
+
+  storedOffset(_consumer: ConsumerKey): Offset | undefined {
+    return undefined
+  }
+
+  info(): PartitionInfo {
+    const { journal, flusher } = this
+    const span = journal.span()
+    return {
+      segments: this.chain.segments.map(segment => ({
+        startOffset: Offset(segment.startOffset),
+        endOffset: Offset(segment.empty ? segment.startOffset : segment.endOffset - 1n),
+        empty: segment.empty,
+        sealed: segment.sealed,
+        sizeBytes: segment.sizeBytes,
+        maxSizeBytes: segment.maxSizeBytes,
+        startTimestamp: Micros(segment.startTimestamp),
+        endTimestamp: Micros(segment.endTimestamp),
+        indexEntries: segment.indexEntries,
+        indexBytes: segment.indexBytes,
+      })),
+      journal: {
+        batches: journal.batches,
+        messages: journal.messages,
+        bytes: journal.bytes,
+        ...(span && { firstOffset: span.first, lastOffset: span.last }),
+      },
+      flusher: {
+        state: flusher.state,
+        persistedBytes: this.persistedBytes,
+        inFlightBytes: this.persistedBytes + BigInt(flusher.inFlight),
+        journaledBytes: this.persistedBytes + BigInt(journal.bytes),
+        rounds: flusher.rounds,
+        batches: flusher.batches,
+      },
+      nextOffset: Offset(this.nextOffset()),
+      visibleEnd: Offset(this.visibleEnd),
+      persistedEnd: Offset(this.chain.durableEnd()),
+      frontier: Offset(0n),
+      reserved: Offset(0n),
+    }
+  }
+
+  async indexEntries(startOffset: Offset) {
+    const segment = this.chain.segments.find(candidate => candidate.startOffset === startOffset)
+    if (!segment) return undefined
+    const bytes = await readFile(this.options.host.disk, segment.indexPath, INDEX_LISTED_BYTES_MAX)
+    const index = new SparseIndex(bytes)
+    const entries = Array.from({ length: index.entries }, (_, number) => {
+      const { offset, timestamp, position } = index.entry(number)
+      return { offset: Offset(offset), timestamp: Micros(timestamp), position: BytePosition(position) }
+    })
+    return { entries, trailingBytes: bytes.length % INDEX_ENTRY_BYTES }
+  }
+
+  flush(): Promise<void> {
+    return this.flusher.drain()
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return
+    this.closed = true
+    await this.flusher.bar()
+    this.handles.close()
+    this.chain.close()
+  }
+
+  /** No batch ever gets an offset below the name of an empty tail, whatever the counter says (§3.5 step 7). */
+  private nextOffset(): bigint {
+    const { active } = this.chain
+    return active.empty && active.startOffset > this.next ? active.startOffset : this.next
+  }
+
+  private query(start: PollStart, count: number, ceiling: bigint): Query {
+    switch (start.kind) {
+      case 'offset':
+        return { by: 'offset', from: start.offset }
+      case 'timestamp':
+        return { by: 'timestamp', from: start.timestamp }
+      case 'first':
+        return { by: 'offset', from: 0n }
+      case 'last':
+        return { by: 'offset', from: ceiling > BigInt(count) ? ceiling - BigInt(count) : 0n }
+      case 'next': {
+        const stored = this.storedOffset(start.consumer)
+        return { by: 'offset', from: stored === undefined ? 0n : stored + 1n }
+      }
+    }
+  }
+
+  private afterRound(): void {
+    const { active } = this.chain
+    this.persistedBytes = BigInt(this.chain.persistedBytes())
+    if (this.eager && active.endOffset > this.visibleEnd) this.visibleEnd = active.endOffset
+    if (this.persistWaiters.length === 0) return
+    const waiters = this.persistWaiters
+    this.persistWaiters = []
+    for (const waiter of waiters) {
+      if (waiter.op <= this.journal.settledOp) waiter.done()
+      else this.persistWaiters.push(waiter)
+    }
+  }
+
+  private refused(header: PrepareHeader, code: string, message: string): AppendResult {
+    return { ok: false, error: new EngineError(code, `op ${header.op}: ${message}`, { op: header.op }) }
+  }
+}
+
+/** An index longer than this is not listed whole: 349,525 entries. */
+const INDEX_LISTED_BYTES_MAX = 8 * 1024 * 1024
