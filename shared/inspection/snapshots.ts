@@ -15,6 +15,8 @@ export const reporter = z.object({
   seq: z.number().int().nonnegative(),
 })
 
+export type Reporter = z.infer<typeof reporter>
+
 const replica = z.number().int()
 const view = z.number().int().nonnegative()
 
