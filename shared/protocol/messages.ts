@@ -77,13 +77,13 @@ export type Confirmation = CodecValue<typeof confirmation>
 /** One confirmation, or none when the offset could not be resolved. An empty body means the same. */
 export const sendReply = list32(confirmation)
 
+/** An absent partition is written as 0; what stands beside a flag of 0 means nothing and is not held against a client. */
 const partFlag: Codec<number | undefined> = {
   read(reader) {
     const at = reader.at
     const flag = reader.u8()
     const partition = reader.u32()
     if (flag > 1) throw new DecodeError('BadValue', at, `partition flag ${flag} is neither 0 nor 1`)
-    if (flag === 0 && partition !== 0) throw new DecodeError('BadValue', at + 1, 'an absent partition is not 0')
     return flag === 1 ? partition : undefined
   },
   write(writer, value) {
