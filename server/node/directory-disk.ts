@@ -8,7 +8,7 @@
  */
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises'
-import { join, resolve, sep } from 'node:path'
+import { join, resolve } from 'node:path'
 import {
   type Disk,
   DiskError,
@@ -17,7 +17,7 @@ import {
   type FileStat,
   type OpenMode,
 } from '../../shared/storage/disk.ts'
-import { pathParts } from '../../shared/storage/paths.ts'
+import { parentOf, pathParts } from '../../shared/storage/paths.ts'
 
 /** IOV_MAX on Linux and macOS. */
 const BUFFERS_PER_CALL = 1024
@@ -48,7 +48,7 @@ export class DirectoryDisk implements Disk {
     if (mode !== 'read') this.mayChange('open', path)
     const target = this.locate('open', path)
     return attempt('open', path, async () => {
-      await this.confine('open', path, target)
+      await this.confine('open', path, parentOf(path))
       const handle = await open(target, FLAGS[mode] | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o644)
       try {
         if (!(await handle.stat()).isFile()) throw new Error('not a regular file')
@@ -76,7 +76,7 @@ export class DirectoryDisk implements Disk {
   async list(path: string): Promise<string[]> {
     const target = this.locate('list', path)
     const names = await attempt('list', path, async () => {
-      await this.confine('list', path, target)
+      await this.confine('list', path, path)
       return readdir(target)
     })
     return names.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
@@ -85,7 +85,7 @@ export class DirectoryDisk implements Disk {
   async stat(path: string): Promise<FileStat> {
     const target = this.locate('stat', path)
     return attempt('stat', path, async () => {
-      await this.confine('stat', path, target)
+      if (path !== '') await this.confine('stat', path, parentOf(path))
       const found = this.readOnly ? await lstat(target) : await stat(target)
       return { kind: kindOf(found), sizeBytes: found.isFile() ? found.size : 0, modifiedMs: found.mtimeMs }
     })
@@ -135,14 +135,13 @@ export class DirectoryDisk implements Disk {
     if (this.readOnly) throw new DiskError('ReadOnly', operation, path)
   }
 
-  /** Read-only disks judge foreign directories: their parent must really lie where its name says. */
-  private async confine(operation: string, path: string, target: string): Promise<void> {
-    if (!this.readOnly || path === '') return
+  /** Read-only disks judge foreign directories: each part of `directory` must be a real directory. */
+  private async confine(operation: string, path: string, directory: string): Promise<void> {
+    if (!this.readOnly) return
     this.realRoot ??= realpath(this.root)
-    const root = await this.realRoot
-    const parent = await realpath(join(target, '..'))
-    if (parent !== root && !parent.startsWith(root + sep)) {
-      throw new DiskError('Io', operation, path, new Error('a link leads out of the directory'))
+    const expected = join(await this.realRoot, ...pathParts(operation, directory))
+    if ((await realpath(this.locate(operation, directory))) !== expected) {
+      throw new DiskError('Io', operation, path, new Error('a part of the path is a link, which is not followed'))
     }
   }
 }

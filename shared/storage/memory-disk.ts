@@ -56,6 +56,7 @@ export class MemoryDisk implements Disk {
   }
 
   async rename(from: string, to: string): Promise<void> {
+    pathParts('rename', to)
     const source = this.locate('rename', from)
     const node = source.parent.children.get(source.name)
     if (node === undefined) throw new DiskError('NotFound', 'rename', from)
