@@ -6,9 +6,10 @@
 import type { Micros } from '../bytes/units.ts'
 import { PARTITIONS_PER_TOPIC_MAX, STREAMS_MAX, TOPICS_PER_STREAM_MAX } from '../protocol/groups.ts'
 import type { Ident } from '../protocol/ident.ts'
+import type { OptionEntry } from '../protocol/tlv.ts'
 import { Slab } from './slab.ts'
 import type { MetadataState, PartitionMeta, StreamMeta, TopicMeta } from './state.ts'
-import { type OptionEntry, patchOptions, settingsOf, storeOptions } from './topic-options.ts'
+import { patchOptions, settingsOf, storeOptions } from './topic-options.ts'
 
 /** Codes of a committed rejection (wire.md §5). */
 export const Reject = {

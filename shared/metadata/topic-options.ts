@@ -4,6 +4,7 @@
  * difference between builds cannot fork the state. Defaults are constants, never configuration.
  */
 import { U64_MAX } from '../bytes/units.ts'
+import type { OptionEntry } from '../protocol/tlv.ts'
 import {
   decodeText,
   decodeValue,
@@ -13,13 +14,6 @@ import {
   sizeFromText,
   ValueKind,
 } from './option-values.ts'
-
-/** One pair of an options block; keys are always text. */
-export interface OptionEntry {
-  readonly key: string
-  readonly kind: number
-  readonly value: Uint8Array
-}
 
 export interface StoredOption extends OptionEntry {
   /** The client sent this key; false: a default, resolved when the topic was created. */

@@ -38,12 +38,12 @@ export class Events {
     const id = group.config.group.toString()
     this.sink.count(id, kind)
     if (cls === 'flow' && !this.sink.wantsFlow(id)) return 0
-    return this.sink.emit({ ...describe(group, id), kind, class: cls, data, ...extra })
+    return this.sink.emit({ ...about(group, id), kind, class: cls, data, ...extra })
   }
 
   note(group: ConsensusGroup, note: GroupNote): void {
     const data: Record<string, string | number | boolean | null> = { ...note.detail }
-    if (note.peer !== undefined) data['peer'] = note.peer
+    if (note.peer !== undefined) data.peer = note.peer
     this.group(group, note.kind, note.class, data, note.op === undefined ? {} : { op: note.op.toString() })
   }
 
@@ -60,10 +60,7 @@ export class Events {
   }
 }
 
-function describe(
-  group: ConsensusGroup,
-  id: string,
-): Pick<EventDraft, 'plane' | 'group' | 'view' | 'logView' | 'commit'> {
+function about(group: ConsensusGroup, id: string): Pick<EventDraft, 'plane' | 'group' | 'view' | 'logView' | 'commit'> {
   const plane: Plane = group.config.plane
   const snapshot = group.snapshot()
   return { plane, group: id, view: snapshot.view, logView: snapshot.logView, commit: snapshot.commitMax.toString() }

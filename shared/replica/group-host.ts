@@ -53,29 +53,39 @@ export class GroupHost {
   private run(action: GroupAction): void {
     switch (action.kind) {
       case 'append':
-        return this.hooks.append(action)
+        this.hooks.append(action)
+        break
       case 'send':
         // A frame that does not leave is a lost frame: timers repair it.
         if (!this.links.send(action.to, action.frame)) this.events.dropped(this.group, action.to)
-        return
+        break
       case 'apply':
-        return this.hooks.apply(action)
+        this.hooks.apply(action)
+        break
       case 'truncate':
-        return this.hooks.truncate(action.fromOp)
+        this.hooks.truncate(action.fromOp)
+        break
       case 'persistSuperblock':
-        return this.hooks.persistSuperblock(action.view, action.logView, action.commitMax)
+        this.hooks.persistSuperblock(action.view, action.logView, action.commitMax)
+        break
       case 'refuse':
-        return this.hooks.refuse(action.token, action.reason)
+        this.hooks.refuse(action.token, action.reason)
+        break
       case 'cancel':
-        return this.hooks.cancel(action.tokens)
+        this.hooks.cancel(action.tokens)
+        break
       case 'commitFloor':
-        return this.hooks.commitFloor(action.floor)
+        this.hooks.commitFloor(action.floor)
+        break
       case 'needTransfer':
-        return this.hooks.needTransfer(action.peer)
+        this.hooks.needTransfer(action.peer)
+        break
       case 'unreconcilable':
-        return this.hooks.unreconcilable(action.op, action.message)
+        this.hooks.unreconcilable(action.op, action.message)
+        break
       case 'note':
-        return this.events.note(this.group, action.note)
+        this.events.note(this.group, action.note)
+        break
     }
   }
 }
