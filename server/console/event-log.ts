@@ -14,6 +14,9 @@ export const BATCH_MS = 33
 /** A minute at the 500 facts a second of the budget, about 15 MB of text. */
 export const RING_ITEMS = 32_768
 
+/** Of one item: words and ids are short, so what is longer is a fault of its sender and must not fill the ring. */
+const ITEM_CHARS_MAX = 8_192
+
 export interface EventLogOptions {
   readonly ringItems?: number
   readonly batchMs?: number
@@ -89,9 +92,9 @@ export class EventLog {
     const emittedWallUs = wallUs()
     const texts = items.map(item => {
       this.#seq += 1
-      return JSON.stringify(
-        isGap(item) ? { ...item, consoleSeq: this.#seq } : { ...item, consoleSeq: this.#seq, emittedWallUs },
-      )
+      const whole = isGap(item) ? { ...item, consoleSeq: this.#seq } : { ...item, consoleSeq: this.#seq, emittedWallUs }
+      const text = JSON.stringify(whole)
+      return text.length <= ITEM_CHARS_MAX ? text : JSON.stringify({ ...whole, data: { tooLong: text.length } })
     })
     this.#ring.push(...texts)
     if (this.#ring.length > this.#capacity) this.#ring.splice(0, this.#ring.length - this.#capacity)

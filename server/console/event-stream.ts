@@ -130,9 +130,10 @@ class Reader {
 
   publish(batch: PublishedBatch): void {
     if (this.#lagging) return
-    if (batch.firstSeq !== this.#cursor + 1) return this.#catchUp()
-    this.#cursor = batch.lastSeq
-    this.#write(frame('batch', batch.json, batch.lastSeq))
+    if (batch.firstSeq === this.#cursor + 1) {
+      this.#cursor = batch.lastSeq
+      this.#write(frame('batch', batch.json, batch.lastSeq))
+    } else this.#catchUp()
   }
 
   writeState(text: string): void {

@@ -47,10 +47,15 @@ export const clusterNode = z.object({
   pid: z.number().int().nullable(),
   ports: z.object({ client: z.number(), replica: z.number(), inspection: z.number() }).nullable(),
   dataDirectory: z.string(),
+  logFile: z.string(),
+  /** Starts this node by hand, as one line of shell. */
+  command: z.string(),
   /** The node was running before this console started. */
   adopted: z.boolean(),
   exit: processExit.nullable(),
-  refusal: z.object({ code: z.string(), message: z.string(), path: z.string().optional() }).nullable(),
+  refusal: z
+    .object({ code: z.string(), message: z.string(), path: z.string().optional(), advice: z.string().optional() })
+    .nullable(),
   /** Its inspection endpoint, as the console sees it. `silent`: the process runs and does not answer (hung or paused). */
   inspection: z.object({
     state: z.enum(['connected', 'connecting', 'silent', 'down']),
