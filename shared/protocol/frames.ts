@@ -311,7 +311,8 @@ export function encodeSuffix(headers: readonly PrepareHeader[]): Uint8Array {
   return body
 }
 
-const NO_BODY = new Uint8Array(0)
+/** A frame that is its header alone. */
+export const NO_BODY: Uint8Array = new Uint8Array(0)
 
 /** Header and body in one buffer, with `size` set; checksums as the header says. */
 export function encodeFrame<F extends Fields>(
