@@ -1,0 +1,33 @@
+/** Ports for a cluster, chosen by the operating system (free now; a node that finds its port taken says so and is given others). */
+import { createServer, type Server } from 'node:net'
+
+const open = (host: string, port: number): Promise<Server | undefined> =>
+  new Promise(resolve => {
+    const server = createServer()
+    server.once('error', () => resolve(undefined))
+    server.listen({ host, port, exclusive: true }, () => resolve(server))
+  })
+
+const close = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()))
+
+/** `count` different free ports of `host`; all are held until all are known. */
+export async function chooseFreePorts(host: string, count: number): Promise<number[]> {
+  const servers: Server[] = []
+  try {
+    for (let index = 0; index < count; index++) {
+      const server = await open(host, 0)
+      if (!server) throw new Error(`the system gives no free port on ${host}`)
+      servers.push(server)
+    }
+    return servers.map(server => (server.address() as { port: number }).port)
+  } finally {
+    await Promise.all(servers.map(close))
+  }
+}
+
+export async function isFree(host: string, port: number): Promise<boolean> {
+  const server = await open(host, port)
+  if (!server) return false
+  await close(server)
+  return true
+}

@@ -1,0 +1,300 @@
+/**
+ * A local cluster of 1, 3 or 5 node processes in one directory (design.md §4). It survives its own death: the nodes live
+ * in sessions of their own, and the next supervisor of the directory finds and adopts exactly them.
+ *
+ *   DIR/cluster.json   ports and processes          DIR/node-N.toml   configuration, written at each start
+ *   DIR/console.lock   the supervisor's own lock    DIR/node-N.log    what node N printed
+ *   DIR/node-N/        data directory of node N
+ */
+import { mkdirSync, rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { EngineError } from '../../shared/bytes/errors.ts'
+import { type DirectoryLock, lockDirectory } from '../node/directory-lock.ts'
+import { type ClusterFile, type ClusterFileNode, readClusterFile, writeClusterFile } from './cluster-file.ts'
+import type { ClusterStatus, NodeStatus, Supervisor } from './contract.ts'
+import { chooseFreePorts, isFree } from './free-ports.ts'
+import { defaultEntry, type LaunchEntry, nodeArguments, nodeEnvironment } from './launcher.ts'
+import { type ExtraSettings, HOST, nodeFiles, type PeerPort, writeNodeConfig } from './node-files.ts'
+import { NodeProcess, sleep } from './node-process.ts'
+
+export const SUPERVISOR_LOCK = 'console.lock'
+
+export interface SupervisorOptions {
+  /** Made when absent. */
+  readonly directory: string
+  /** 1, 3 or 5 for a new cluster; what the directory holds already wins when this is left out. Default 3. */
+  readonly nodes?: number
+  readonly name?: string
+  readonly root?: { readonly username: string; readonly password: string }
+  readonly entry?: LaunchEntry
+  /** Settings of every node, by dotted key. */
+  readonly settings?: ExtraSettings
+  /** Where link proxies stand: the port that `from` dials for `to`. */
+  readonly peerPort?: PeerPort
+  /** Until a starting node must listen. Default 30 s. */
+  readonly startTimeoutMs?: number
+  /** Until a clean stop becomes a kill. Default 30 s. */
+  readonly stopGraceMs?: number
+}
+
+const NODE_COUNTS = [1, 3, 5]
+const NAME = 'quorumscope'
+/** Pauses by others and the end of adopted processes are noticed within this time; `ps` is slower than /proc. */
+const LOOK_MS = process.platform === 'linux' ? 100 : 1_000
+/** New ports are tried this often when somebody else takes one between choice and use. */
+const PORT_ATTEMPTS = 5
+/** A port of a node that is down may be the source port of somebody's short-lived connection. */
+const PORT_RETRY_MS = 300
+
+/** Takes the directory, reads or makes its cluster, and adopts its live nodes. @throws EngineError ClusterInUse, BadClusterFile */
+export async function openSupervisor(options: SupervisorOptions): Promise<LocalSupervisor> {
+  const directory = resolve(options.directory)
+  mkdirSync(directory, { recursive: true })
+  const lock = lockSupervisor(directory)
+  try {
+    const file = readClusterFile(directory) ?? (await newCluster(options))
+    if (options.nodes !== undefined && file.nodes.length !== options.nodes) {
+      throw new EngineError(
+        'BadClusterFile',
+        `${directory} holds a cluster of ${file.nodes.length} nodes, not of ${options.nodes}`,
+        { path: directory, advice: 'leave the number out, or choose another directory' },
+      )
+    }
+    writeClusterFile(directory, file)
+    return new LocalSupervisor(directory, file, lock, options)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+function lockSupervisor(directory: string): DirectoryLock {
+  try {
+    return lockDirectory(directory, SUPERVISOR_LOCK)
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error
+    throw new EngineError('ClusterInUse', error.message, error.context, { cause: error })
+  }
+}
+
+async function newCluster(options: SupervisorOptions): Promise<ClusterFile> {
+  const count = options.nodes ?? 3
+  if (!NODE_COUNTS.includes(count)) {
+    throw new EngineError('BadClusterFile', `a cluster has 1, 3 or 5 nodes, not ${count}`)
+  }
+  const ports = await chooseFreePorts(HOST, count * 3)
+  const nodes: ClusterFileNode[] = []
+  for (let replica = 0; replica < count; replica++) {
+    const [client, replicaPort, inspection] = ports.slice(replica * 3, replica * 3 + 3)
+    nodes.push({ replica, ports: { client: client!, replica: replicaPort!, inspection: inspection! } })
+  }
+  return { v: 1, name: options.name ?? NAME, createdWallMs: Date.now(), nodes }
+}
+
+export class LocalSupervisor implements Supervisor {
+  private readonly directory: string
+  private readonly lock: DirectoryLock
+  private readonly options: SupervisorOptions
+  private file: ClusterFile
+  private readonly processes: readonly NodeProcess[]
+  private readonly listeners = new Set<(node: NodeStatus) => void>()
+  private readonly looker: NodeJS.Timeout
+  private readonly busy = new Set<number>()
+  private closed = false
+  /** Replicas that were running when this supervisor came. */
+  readonly adopted: readonly number[]
+
+  constructor(directory: string, file: ClusterFile, lock: DirectoryLock, options: SupervisorOptions) {
+    this.directory = directory
+    this.file = file
+    this.lock = lock
+    this.options = options
+    const entry = options.entry ?? defaultEntry()
+    const environment = nodeEnvironment(options.root ?? { username: 'iggy', password: 'iggy' })
+    this.processes = file.nodes.map(({ replica }) => {
+      const files = nodeFiles(directory, replica)
+      return new NodeProcess({
+        replica,
+        directory,
+        files,
+        ports: () => this.file.nodes[replica]!.ports,
+        host: HOST,
+        args: nodeArguments(entry, replica, files.configFile),
+        environment,
+        onChange: () => this.changed(replica),
+        onProcess: found => this.note(replica, found),
+      })
+    })
+    const adopted = file.nodes.filter(node => this.processes[node.replica]!.adopt(node.process))
+    this.adopted = adopted.map(node => node.replica)
+    for (const node of this.file.nodes)
+      if (node.process && !this.adopted.includes(node.replica)) this.note(node.replica, undefined)
+    this.looker = setInterval(() => {
+      for (const process of this.processes) process.look()
+    }, LOOK_MS)
+    this.looker.unref()
+  }
+
+  status(): ClusterStatus {
+    return { name: this.file.name, directory: this.directory, nodes: this.processes.map(process => process.status()) }
+  }
+
+  async start(replica: number): Promise<NodeStatus> {
+    return this.exclusively(replica, async process => {
+      if (!this.processes.some(other => other.alive)) await this.replaceTakenPorts()
+      this.writeConfig(replica)
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await process.start(this.startTimeoutMs)
+        } catch (error) {
+          if (!isPortTaken(error) || attempt === PORT_ATTEMPTS) throw error
+          await sleep(PORT_RETRY_MS)
+        }
+      }
+    })
+  }
+
+  async startAll(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const fresh = !this.processes.some(process => process.alive)
+      if (fresh) await this.replaceTakenPorts()
+      for (const { replica } of this.file.nodes) this.writeConfig(replica)
+      const idle = this.file.nodes.filter(({ replica }) => !this.processes[replica]!.alive)
+      const results = await Promise.allSettled(
+        idle.map(({ replica }) => this.exclusively(replica, process => process.start(this.startTimeoutMs))),
+      )
+      const failures = results.flatMap(result => (result.status === 'rejected' ? [result.reason as unknown] : []))
+      if (failures.length === 0) return
+      // Somebody took a port between choice and use. The others know the old one, so all get new ones together.
+      if (!fresh || attempt === PORT_ATTEMPTS || !failures.every(isPortTaken)) throw failures[0]
+      await this.stopAll()
+    }
+  }
+
+  async kill(replica: number): Promise<NodeStatus> {
+    // Not exclusive: a kill may cut short whatever else is being done to the node.
+    await this.process(replica).end('kill', this.stopGraceMs)
+    return this.process(replica).status()
+  }
+
+  terminate(replica: number): Promise<NodeStatus> {
+    return this.exclusively(replica, process => process.end('terminate', this.stopGraceMs))
+  }
+
+  pause(replica: number): Promise<NodeStatus> {
+    return this.exclusively(replica, process => process.pause())
+  }
+
+  resume(replica: number): Promise<NodeStatus> {
+    return this.exclusively(replica, process => process.resume())
+  }
+
+  wipe(replica: number): Promise<NodeStatus> {
+    return this.exclusively(replica, async process => {
+      process.look()
+      if (process.alive) {
+        throw new EngineError('WrongState', `node-${replica} has a process; its data cannot be wiped`, {
+          advice: 'stop or kill the node first',
+        })
+      }
+      rmSync(nodeFiles(this.directory, replica).dataDirectory, { recursive: true, force: true })
+    })
+  }
+
+  logTail(replica: number, lines: number): string[] {
+    return this.process(replica).logTail(lines)
+  }
+
+  onChange(listener: (node: NodeStatus) => void): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  async close({ stopNodes }: { readonly stopNodes: boolean }): Promise<void> {
+    if (this.closed) return
+    this.closed = true
+    if (stopNodes) await this.stopAll()
+    clearInterval(this.looker)
+    for (const process of this.processes) process.release()
+    this.lock.release()
+  }
+
+  private async stopAll(): Promise<void> {
+    const alive = this.processes.filter(process => process.alive)
+    await Promise.all(
+      alive.map(process =>
+        process.end('terminate', this.stopGraceMs).catch((error: unknown) => {
+          // Gone in the meantime is what was wanted.
+          if (process.alive) throw error
+        }),
+      ),
+    )
+  }
+
+  /** Only while no node runs: the ports stand in everybody's roster. */
+  private async replaceTakenPorts(): Promise<void> {
+    const nodes: ClusterFileNode[] = []
+    for (const node of this.file.nodes) {
+      const free = await Promise.all(Object.values(node.ports).map(port => isFree(HOST, port)))
+      if (free.every(Boolean)) {
+        nodes.push(node)
+        continue
+      }
+      const [client, replica, inspection] = await chooseFreePorts(HOST, 3)
+      nodes.push({ ...node, ports: { client: client!, replica: replica!, inspection: inspection! } })
+    }
+    this.file = { ...this.file, nodes }
+    writeClusterFile(this.directory, this.file)
+  }
+
+  private writeConfig(replica: number): void {
+    const { settings = {}, peerPort = (_from, _to, real) => real } = this.options
+    writeNodeConfig(this.directory, this.file, replica, settings, peerPort)
+  }
+
+  private async exclusively(replica: number, work: (process: NodeProcess) => Promise<void>): Promise<NodeStatus> {
+    const process = this.process(replica)
+    if (this.closed) throw new EngineError('WrongState', 'the supervisor is closed')
+    if (this.busy.has(replica)) {
+      throw new EngineError('WrongState', `node-${replica} is being worked on`, { advice: 'wait for that to end' })
+    }
+    this.busy.add(replica)
+    try {
+      await work(process)
+      return process.status()
+    } finally {
+      this.busy.delete(replica)
+    }
+  }
+
+  private process(replica: number): NodeProcess {
+    const process = this.processes[replica]
+    if (!process) throw new EngineError('NoSuchNode', `there is no node-${replica}`)
+    return process
+  }
+
+  private note(replica: number, found: ClusterFileNode['process']): void {
+    const nodes = this.file.nodes.map(node => {
+      if (node.replica !== replica) return node
+      const { process: _gone, ...rest } = node
+      return found ? { ...rest, process: found } : rest
+    })
+    this.file = { ...this.file, nodes }
+    writeClusterFile(this.directory, this.file)
+  }
+
+  private changed(replica: number): void {
+    const status = this.processes[replica]?.status()
+    if (status) for (const listener of this.listeners) listener(status)
+  }
+
+  private get startTimeoutMs(): number {
+    return this.options.startTimeoutMs ?? 30_000
+  }
+
+  private get stopGraceMs(): number {
+    return this.options.stopGraceMs ?? 30_000
+  }
+}
+
+const isPortTaken = (error: unknown): boolean => error instanceof EngineError && error.code === 'PortUnavailable'
