@@ -169,7 +169,9 @@ export const loadLedger = z.object({
   duplicate: z.number(),
   /** Messages with unknown outcome that were found stored. */
   unknownFound: z.number(),
-  /** Messages of this run that carry a wrong checksum or sequence. */
+  /** Messages that were refused ("surely not stored") and were found stored. */
+  refusedFound: z.number(),
+  /** Messages of this run with a wrong checksum, or at another offset than acknowledged. */
   corrupt: z.number(),
 })
 export type LoadLedgerJson = z.infer<typeof loadLedger>
