@@ -4,9 +4,12 @@
  * commits as an op that changes nothing, and is cached like a success.
  */
 import { EngineError } from '../bytes/errors.ts'
-import { decodeBody, encodeBody } from '../protocol/codec.ts'
+import { decodeBody } from '../protocol/codec.ts'
+import { NO_BODY } from '../protocol/frames.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import { Operation, operationName } from '../protocol/operations.ts'
+import { createPartitionsWithAssignments, createTopicWithAssignments } from '../protocol/replicated.ts'
+import { committedReply, rejectionBody, successBody, VOID_RESULT } from '../protocol/replies.ts'
 import {
   createStream as createStreamBody,
   streamDetails,
@@ -14,9 +17,7 @@ import {
   updateStream as updateStreamBody,
 } from '../protocol/streams.ts'
 import { partitionsChange, topicDetails, topicRef, updateTopic as updateTopicBody } from '../protocol/topics.ts'
-import { createPartitionsWithAssignments, createTopicWithAssignments } from './assignments.ts'
 import { ClientTable } from './client-table.ts'
-import { committedReply, RESULT_OK, resultPayload, resultRejection } from './committed-reply.ts'
 import { MetadataState } from './state.ts'
 import {
   type ApplyResult,
@@ -43,8 +44,6 @@ export interface AppliedOp {
   readonly topologyChanged: boolean
 }
 
-const NO_BODY = new Uint8Array(0)
-
 export class MetadataMachine {
   readonly state = new MetadataState()
   readonly clients: ClientTable
@@ -68,7 +67,7 @@ export class MetadataMachine {
     }
     const before = this.state.revision
     const result = this.execute(header, body)
-    const reply = committedReply(header, result.ok ? result.value : resultRejection(result.code))
+    const reply = committedReply(header, result.ok ? result.value : rejectionBody(result.code))
     this.clients.commitReply(client, cache(reply))
     const topologyChanged = this.state.revision !== before
     return result.ok ? { reply, topologyChanged } : { reply, topologyChanged, rejected: result.code }
@@ -94,7 +93,7 @@ export class MetadataMachine {
     switch (header.operation) {
       case Operation.CreateStream: {
         const created = createStream(state, decodeBody(createStreamBody, body), header.timestamp)
-        return created.ok ? payload(encodeBody(streamDetails, streamDetailsView(created.value, NO_STATS))) : created
+        return created.ok ? success(successBody(streamDetails, streamDetailsView(created.value, NO_STATS))) : created
       }
       case Operation.UpdateStream:
         return plain(updateStream(state, decodeBody(updateStreamBody, body)))
@@ -118,7 +117,7 @@ export class MetadataMachine {
         return plain(deletePartitions(state, decodeBody(partitionsChange, body)))
       default:
         // Unknown to every machine of this build: it passes through (§4).
-        return { ok: true, value: RESULT_OK }
+        return { ok: true, value: VOID_RESULT }
     }
   }
 
@@ -137,7 +136,7 @@ export class MetadataMachine {
     )
     if (!created.ok) return created
     const stream = this.state.stream(request.stream)!
-    return payload(encodeBody(topicDetails, topicDetailsView(stream.id, created.value, NO_STATS)))
+    return success(successBody(topicDetails, topicDetailsView(stream.id, created.value, NO_STATS)))
   }
 }
 
@@ -157,5 +156,5 @@ const GATED: ReadonlySet<number> = new Set([
 ])
 const isGated = (operation: number): boolean => GATED.has(operation)
 
-const payload = (bytes: Uint8Array): ApplyResult<Uint8Array> => ({ ok: true, value: resultPayload(bytes) })
-const plain = (result: ApplyResult): ApplyResult<Uint8Array> => (result.ok ? { ok: true, value: RESULT_OK } : result)
+const success = (value: Uint8Array): ApplyResult<Uint8Array> => ({ ok: true, value })
+const plain = (result: ApplyResult): ApplyResult<Uint8Array> => (result.ok ? { ok: true, value: VOID_RESULT } : result)

@@ -6,6 +6,7 @@
 import type { Micros } from '../bytes/units.ts'
 import { PARTITIONS_PER_TOPIC_MAX, STREAMS_MAX, TOPICS_PER_STREAM_MAX } from '../protocol/groups.ts'
 import type { Ident } from '../protocol/ident.ts'
+import type { Assignment } from '../protocol/replicated.ts'
 import type { OptionEntry } from '../protocol/tlv.ts'
 import { Slab } from './slab.ts'
 import type { MetadataState, PartitionMeta, StreamMeta, TopicMeta } from './state.ts'
@@ -30,11 +31,6 @@ export type ApplyResult<T = undefined> =
   | { readonly ok: false; readonly code: number }
 const reject = (code: number): { readonly ok: false; readonly code: number } => ({ ok: false, code })
 const done: ApplyResult = { ok: true, value: undefined }
-
-export interface Assignment {
-  readonly partition: number
-  readonly consensusGroup: bigint
-}
 
 const U32_MAX = 0xffff_ffff
 
@@ -84,7 +80,7 @@ export function createTopic(
   if (!stream) return reject(Reject.StreamIdNotFound)
   if (state.topic(stream, { kind: 'name', name: request.name })) return reject(Reject.TopicNameAlreadyExists)
   if (stream.topics.nextKey() >= TOPICS_PER_STREAM_MAX) return reject(Reject.TooManyTopics)
-  if (request.assignments.some(assignment => assignment.partition >= PARTITIONS_PER_TOPIC_MAX)) {
+  if (request.assignments.some(assignment => assignment.partitionId >= PARTITIONS_PER_TOPIC_MAX)) {
     return reject(Reject.PartitionIdSpaceExhausted)
   }
   if (hasDuplicates(request.assignments)) return reject(Reject.InvalidPartitionsCount)
@@ -142,12 +138,12 @@ export function createPartitions(
   const { topic } = found.value
   const base = nextPartition(topic)
   if (
-    request.assignments.some(assignment => base + assignment.partition > U32_MAX) ||
+    request.assignments.some(assignment => base + assignment.partitionId > U32_MAX) ||
     hasDuplicates(request.assignments)
   ) {
     return reject(Reject.InvalidPartitionsCount)
   }
-  if (request.assignments.some(assignment => base + assignment.partition >= PARTITIONS_PER_TOPIC_MAX)) {
+  if (request.assignments.some(assignment => base + assignment.partitionId >= PARTITIONS_PER_TOPIC_MAX)) {
     return reject(Reject.PartitionIdSpaceExhausted)
   }
   topic.partitions.push(...newPartitions(state, request.assignments, base, at, state.bumpRevision()))
@@ -198,7 +194,7 @@ const nextPartition = (topic: TopicMeta): number => {
 }
 
 const hasDuplicates = (assignments: readonly Assignment[]): boolean =>
-  new Set(assignments.map(assignment => assignment.partition)).size !== assignments.length
+  new Set(assignments.map(assignment => assignment.partitionId)).size !== assignments.length
 
 function newPartitions(
   state: MetadataState,
@@ -207,14 +203,14 @@ function newPartitions(
   createdAt: Micros,
   createdRevision: bigint,
 ): PartitionMeta[] {
-  for (const { consensusGroup } of assignments) {
-    if (consensusGroup > state.highestConsensusGroup) state.highestConsensusGroup = consensusGroup
+  for (const { consensusGroupId } of assignments) {
+    if (consensusGroupId > state.highestConsensusGroup) state.highestConsensusGroup = consensusGroupId
   }
   return [...assignments]
-    .sort((a, b) => a.partition - b.partition)
-    .map(({ partition, consensusGroup }) => ({
-      id: base + partition,
-      consensusGroup,
+    .sort((a, b) => a.partitionId - b.partitionId)
+    .map(({ partitionId, consensusGroupId }) => ({
+      id: base + partitionId,
+      consensusGroup: consensusGroupId,
       createdAt,
       createdRevision,
       purgeGeneration: 0n,

@@ -18,11 +18,13 @@ export interface ReplicaIdentity {
 export class GroupSuperblock {
   /** What the newest record says; undefined while none was ever written. */
   recorded: VsrState | undefined
+  readonly directory: string
   private readonly store: SuperblockStore
   private readonly identity: ReplicaIdentity
 
   private constructor(store: SuperblockStore, identity: ReplicaIdentity, recorded: VsrState | undefined) {
     this.store = store
+    this.directory = store.directory
     this.identity = identity
     this.recorded = recorded
   }

@@ -12,7 +12,8 @@ import type { PrepareHeader } from '../protocol/headers.ts'
 export const ANSWER_TICKS = 400
 
 export type Outcome =
-  | { readonly kind: 'applied'; readonly header: PrepareHeader; readonly body: Uint8Array }
+  /** `reply` is the whole reply frame. */
+  | { readonly kind: 'applied'; readonly header: PrepareHeader; readonly reply: Uint8Array }
   /** Surely not admitted; may be reissued anywhere (58). */
   | { readonly kind: 'refused'; readonly reason: string }
   /** Admitted, outcome unknown (57). */

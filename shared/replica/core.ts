@@ -1,0 +1,25 @@
+/** What every part of one life of a replica shares. Parts are wired in `replica.ts`; none of them reaches for another's insides. */
+import type { ReplicaId } from '../bytes/units.ts'
+import type { MetadataMachine } from '../metadata/machine.ts'
+import type { ReplicaConfig, ReplicaPorts } from './contract.ts'
+import type { Events } from './events.ts'
+import type { ReplicaIdentity } from './group-superblock.ts'
+import type { PendingRequests } from './pending.ts'
+import type { Pump } from './pump.ts'
+
+export interface Core {
+  readonly config: ReplicaConfig
+  readonly ports: ReplicaPorts
+  readonly identity: ReplicaIdentity
+  readonly pump: Pump
+  readonly events: Events
+  readonly pending: PendingRequests
+  readonly machine: MetadataMachine
+  /** Random and not 0, new in each life. */
+  readonly incarnation: bigint
+  readonly self: ReplicaId
+  /** Ticks of 10 ms since the boot. */
+  tick: number
+  /** False once a clean stop has begun: nothing new is admitted. */
+  accepting: boolean
+}

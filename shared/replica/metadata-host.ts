@@ -1,0 +1,179 @@
+/**
+ * The metadata group on this node: its write-ahead log, its superblock, and the state machines it feeds (spec consensus.md
+ * §3, metadata-storage.md §2, §4).
+ */
+import { EngineError } from '../bytes/errors.ts'
+import type { ClientId, Op } from '../bytes/units.ts'
+import { Offset } from '../bytes/units.ts'
+import type { ConsensusGroup, GroupAction, RequestToken } from '../consensus/contract.ts'
+import { isMetadataPlane, Operation, operationName } from '../protocol/operations.ts'
+import { frameBody } from '../protocol/seal.ts'
+import { ExitStatus } from '../storage/ports.ts'
+import type { Wal } from '../storage/wal.ts'
+import type { Core } from './core.ts'
+import { type GroupHooks, GroupHost } from './group-host.ts'
+import type { GroupSuperblock } from './group-superblock.ts'
+import type { Outcome } from './pending.ts'
+import { type RoutedFields, routedRequest } from './routed-request.ts'
+
+/** Consecutive failures of the superblock after which the node gives up: two minutes of retries a second apart (§1.4). */
+const WEDGED_FAILURES = 120
+
+/** A log slot must be free for every request in flight, or an append would have to be refused after it was promised. */
+const FREE_SLOTS_MIN = 128
+
+export class MetadataHost {
+  readonly host: GroupHost
+  readonly wal: Wal
+  readonly superblock: GroupSuperblock
+  private readonly core: Core
+  private readonly topologyChanged: () => void
+  /** Clients whose request is queued or in flight, by token: one at a time per client (§3.5). */
+  private readonly inFlight = new Map<RequestToken, ClientId>()
+  private superblockFailures = 0
+
+  constructor(core: Core, group: ConsensusGroup, wal: Wal, superblock: GroupSuperblock, topologyChanged: () => void) {
+    this.core = core
+    this.wal = wal
+    this.superblock = superblock
+    this.topologyChanged = topologyChanged
+    this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
+  }
+
+  get group(): ConsensusGroup {
+    return this.host.group
+  }
+
+  /** False when the log has no room for what may be in flight; without checkpoints that is final (§2.2). */
+  hasRoom(): boolean {
+    return this.wal.remainingCapacity() > FREE_SLOTS_MIN
+  }
+
+  /** An op of this client is queued, in flight, or in the log and not applied: it must not be proposed again. */
+  isBusy(client: ClientId): boolean {
+    for (const held of this.inFlight.values()) if (held === client) return true
+    for (let op = this.group.commitMin + 1n; op <= this.wal.highestOp(); op++) {
+      if (this.wal.header(op as Op)?.client === client) return true
+    }
+    return false
+  }
+
+  /** Hands a request that passed its checks to the group. `settle` runs once. */
+  submit(
+    fields: Omit<RoutedFields, 'cluster' | 'replica' | 'group'>,
+    body: Uint8Array,
+    settle: (outcome: Outcome) => void,
+  ): void {
+    const { core } = this
+    const token = core.pending.open(core.tick, settle)
+    this.inFlight.set(token, fields.client)
+    const header = routedRequest(
+      { ...fields, cluster: core.identity.cluster, replica: core.self, group: this.group.config.group },
+      body,
+    )
+    const nowMicros = core.ports.clock.nowMicros()
+    this.host.step({ kind: 'request', request: { header, body, token }, nowMicros })
+  }
+
+  private hooks(): GroupHooks {
+    const { core } = this
+    return {
+      append: action => this.append(action),
+      apply: action => this.apply(action),
+      truncate: fromOp => this.wal.truncateFrom(fromOp),
+      persistSuperblock: (view, logView, commitMax) => {
+        core.pump.settle(
+          this.superblock.write(view, logView, commitMax, () => Offset(0n)),
+          () => {
+            this.superblockFailures = 0
+            this.host.step({ kind: 'superblockWritten', view, logView })
+          },
+          error => this.superblockFailed(error),
+        )
+      },
+      refuse: (token, reason) => {
+        this.inFlight.delete(token)
+        core.pending.settle(token, { kind: 'refused', reason })
+      },
+      cancel: tokens => {
+        for (const token of tokens) {
+          this.inFlight.delete(token)
+          core.pending.settle(token, { kind: 'unknown', reason: 'the group changed its view' })
+        }
+      },
+      // Repair ends in a snapshot only once there are checkpoints; until then nothing is covered by other means.
+      commitFloor: () => {},
+      needTransfer: peer => core.events.group(this.group, 'transfer_unavailable', 'fact', { peer }),
+      unreconcilable: (op, message) => {
+        core.ports.halt.fatal(
+          ExitStatus.UnreconcilableLogHead,
+          new EngineError('UnreconcilableLogHead', message, {
+            path: this.wal.path,
+            op,
+            advice: 'wipe this node and let it rejoin',
+          }),
+        )
+      },
+    }
+  }
+
+  private append(action: Extract<GroupAction, { kind: 'append' }>): void {
+    this.wal.append(action.frame, result => {
+      if (result.ok) {
+        this.host.step({ kind: 'appended', header: result.header })
+        return
+      }
+      this.core.events.group(this.group, 'append_failed', 'fact', {
+        code: result.error.code,
+        message: result.error.message,
+      })
+      this.host.step({ kind: 'appendFailed', op: action.header.op, checksum: action.header.checksum })
+    })
+  }
+
+  private apply({ op, header, token }: Extract<GroupAction, { kind: 'apply' }>): void {
+    const frame = this.wal.frame(op)
+    if (!frame || !isMetadataPlane(header.operation)) {
+      throw new EngineError('StateMachine', `op ${op} is committed, but the log does not hold it`, {
+        path: this.wal.path,
+        op,
+      })
+    }
+    const applied = this.core.machine.apply(header, frameBody(frame))
+    if (applied.topologyChanged) this.topologyChanged()
+    const name = operationName(header.operation) ?? String(header.operation)
+    const session = header.operation === Operation.Register || header.operation === Operation.Logout
+    this.core.events.group(
+      this.group,
+      session ? 'session_changed' : 'metadata_applied',
+      'fact',
+      {
+        operation: name,
+        client: header.client.toString(16),
+        ...(applied.rejected !== undefined && { rejected: applied.rejected }),
+      },
+      { op: op.toString() },
+    )
+    if (token === undefined) return
+    this.inFlight.delete(token)
+    this.core.pending.settle(token, { kind: 'applied', header, reply: applied.reply })
+  }
+
+  private superblockFailed(cause: unknown): void {
+    this.superblockFailures++
+    const error = cause instanceof Error ? cause.message : String(cause)
+    this.core.events.group(this.group, 'superblock_failed', 'fact', { error, failures: this.superblockFailures })
+    if (this.superblockFailures >= WEDGED_FAILURES) {
+      this.core.ports.halt.fatal(
+        ExitStatus.WedgedSuperblock,
+        new EngineError(
+          'WedgedSuperblock',
+          `the superblock could not be written ${this.superblockFailures} times: ${error}`,
+          { path: this.superblock.directory, advice: 'look at the disk of this node' },
+          { cause },
+        ),
+      )
+    }
+    this.host.step({ kind: 'superblockFailed' })
+  }
+}

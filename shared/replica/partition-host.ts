@@ -1,0 +1,199 @@
+/**
+ * One partition on this node: its consensus group, its segment chain, its superblock (spec consensus.md §3, partition.md §3,
+ * metadata-storage.md §1.8). Minting, journalling and acknowledging are one synchronous step; the disk follows behind.
+ */
+import type { EngineError } from '../bytes/errors.ts'
+import type { ReplicaId } from '../bytes/units.ts'
+import { ClientId } from '../bytes/units.ts'
+import type { ConsensusGroup, GroupAction } from '../consensus/contract.ts'
+import type { TopicSettings } from '../metadata/topic-options.ts'
+import {
+  type Applied,
+  isEager,
+  type Partition,
+  type PartitionHost,
+  type PartitionSettings,
+} from '../partition/contract.ts'
+import { encodeBody } from '../protocol/codec.ts'
+import type { PartitionKey } from '../protocol/groups.ts'
+import { sendReply } from '../protocol/messages.ts'
+import { Operation } from '../protocol/operations.ts'
+import { committedReply, VOID_RESULT } from '../protocol/replies.ts'
+import { ExitStatus } from '../storage/ports.ts'
+import type { Core } from './core.ts'
+import { type GroupHooks, GroupHost } from './group-host.ts'
+import type { GroupSuperblock } from './group-superblock.ts'
+import type { Outcome } from './pending.ts'
+import { type RoutedFields, routedRequest } from './routed-request.ts'
+
+export const partitionDirectory = ({ stream, topic, partition }: PartitionKey): string =>
+  `streams/${stream}/topics/${topic}/partitions/${partition}`
+
+export const partitionSettings = (topic: TopicSettings): PartitionSettings => ({
+  segmentSizeBytes: Number(topic.segmentSize),
+  enforceFsync: topic.enforceFsync,
+  messagesRequiredToSave: topic.messagesRequiredToSave,
+  sizeRequiredToSaveBytes: Number(topic.sizeOfMessagesRequiredToSave),
+  preallocateSegments: topic.preallocateSegments,
+})
+
+/** The ports of one partition, cut from those of the node. */
+export function partitionPorts(core: Core, group: string): PartitionHost {
+  return {
+    disk: core.ports.disk,
+    hash: core.ports.hash,
+    scheduler: core.ports.scheduler,
+    post: completion => core.pump.post(completion),
+    persistFailed: (error: EngineError) => core.ports.halt.fatal(ExitStatus.FailedPersist, error),
+    note: (kind, cls, data) => core.events.partition(group, kind, cls, data),
+  }
+}
+
+export class ReplicatedPartition {
+  readonly key: PartitionKey
+  readonly createdRevision: bigint
+  readonly partition: Partition
+  readonly superblock: GroupSuperblock
+  readonly host: GroupHost
+  private readonly core: Core
+  private readonly eager: boolean
+  private closed = false
+
+  constructor(
+    core: Core,
+    group: ConsensusGroup,
+    partition: Partition,
+    superblock: GroupSuperblock,
+    createdRevision: bigint,
+  ) {
+    this.core = core
+    this.key = partition.options.key
+    this.createdRevision = createdRevision
+    this.partition = partition
+    this.superblock = superblock
+    this.eager = isEager(partition.options.settings)
+    this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
+  }
+
+  get group(): ConsensusGroup {
+    return this.host.group
+  }
+
+  frame(from: ReplicaId, bytes: Uint8Array): void {
+    if (this.closed) return
+    this.host.step({ kind: 'frame', from, bytes, nowMicros: this.core.ports.clock.nowMicros() })
+  }
+
+  tick(): void {
+    if (!this.closed) this.host.step({ kind: 'tick', nowMicros: this.core.ports.clock.nowMicros() })
+  }
+
+  submit(
+    fields: Omit<RoutedFields, 'cluster' | 'replica' | 'group' | 'client'> & { readonly transport: bigint },
+    body: Uint8Array,
+    settle: (outcome: Outcome) => void,
+  ): void {
+    const { core } = this
+    const { transport, ...rest } = fields
+    const token = core.pending.open(core.tick, settle)
+    const header = routedRequest(
+      {
+        ...rest,
+        client: ClientId(transport),
+        cluster: core.identity.cluster,
+        replica: core.self,
+        group: this.group.config.group,
+      },
+      body,
+    )
+    this.host.step({ kind: 'request', request: { header, body, token }, nowMicros: core.ports.clock.nowMicros() })
+  }
+
+  /** Writes what is committed and lets go of the files. The group takes no further event. */
+  async close(): Promise<void> {
+    if (this.closed) return
+    this.closed = true
+    await this.partition.flush()
+    await this.partition.close()
+  }
+
+  /** Lets go of the files without writing anything: the partition is being deleted. */
+  async abandon(): Promise<void> {
+    if (this.closed) return
+    this.closed = true
+    await this.partition.close()
+  }
+
+  private hooks(): GroupHooks {
+    const { core } = this
+    return {
+      append: action => this.append(action),
+      apply: action => this.apply(action),
+      truncate: fromOp => this.partition.truncateFrom(fromOp),
+      persistSuperblock: (view, logView, commitMax) => {
+        core.pump.settle(
+          this.superblock.write(view, logView, commitMax, () => this.partition.info().persistedEnd),
+          () => this.host.step({ kind: 'superblockWritten', view, logView }),
+          error => {
+            const message = error instanceof Error ? error.message : String(error)
+            core.events.group(this.group, 'superblock_failed', 'fact', { error: message })
+            this.host.step({ kind: 'superblockFailed' })
+          },
+        )
+      },
+      refuse: (token, reason) => core.pending.settle(token, { kind: 'refused', reason }),
+      cancel: tokens => {
+        for (const token of tokens)
+          core.pending.settle(token, { kind: 'unknown', reason: 'the group changed its view' })
+      },
+      commitFloor: floor => this.partition.setCommitFloor(floor),
+      needTransfer: peer => core.events.group(this.group, 'transfer_unavailable', 'fact', { peer }),
+      unreconcilable: (op, message) =>
+        core.events.group(this.group, 'unreconcilable', 'fact', { message }, { op: op.toString() }),
+    }
+  }
+
+  private append({ role, header, frame }: Extract<GroupAction, { kind: 'append' }>): void {
+    const result = this.partition.append(role, header, frame)
+    if (result.ok) {
+      this.host.step({ kind: 'appended', header: result.header })
+      return
+    }
+    this.core.events.group(
+      this.group,
+      'append_refused',
+      'fact',
+      { code: result.error.code, message: result.error.message, role },
+      { op: header.op.toString() },
+    )
+    this.host.step({ kind: 'appendFailed', op: header.op, checksum: header.checksum })
+  }
+
+  private apply({ op, header, token }: Extract<GroupAction, { kind: 'apply' }>): void {
+    const applied = this.partition.apply(header)
+    if (token === undefined) return
+    const reply = committedReply(header, this.replyBody(applied))
+    const answer = () => this.core.pending.settle(token, { kind: 'applied', header, reply })
+    if (this.eager) this.partition.whenPersisted(op, answer)
+    else answer()
+  }
+
+  private replyBody(applied: Applied): Uint8Array {
+    if (applied.operation !== Operation.SendMessages) return VOID_RESULT
+    const { stream, topic, partition } = this.key
+    const { baseOffset } = applied
+    return encodeBody(
+      sendReply,
+      baseOffset === undefined ? [] : [{ streamId: stream, topicId: topic, partitionId: partition, baseOffset }],
+    )
+  }
+}
+
+/** A refused partition: its files stay as they are, and everything addressed to it is answered 58 (§6.4). */
+export interface Tombstone {
+  readonly key: PartitionKey
+  readonly createdRevision: bigint
+  readonly code: string
+  readonly message: string
+  readonly path: string | undefined
+}
