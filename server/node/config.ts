@@ -8,9 +8,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { blake3 } from '@noble/hashes/blake3.js'
 import { ReplicaId, TICK_MS } from '../../shared/bytes/units.ts'
 import { RULES_ON } from '../../shared/consensus/rules.ts'
+import { clusterId } from '../../shared/protocol/handshake.ts'
 import { HEADER_BYTES } from '../../shared/protocol/headers.ts'
 import type { ReplicaConfig, RosterNode } from '../../shared/replica/contract.ts'
 import { Problems } from './config/problems.ts'
@@ -116,13 +116,6 @@ export function loadNodeConfig(input: ConfigInput): NodeConfig {
   }
 }
 
-/** First 16 bytes of BLAKE3 of the name, little-endian (consensus.md §1.1). */
-export function clusterIdOf(name: string): bigint {
-  const digest = blake3(new TextEncoder().encode(name))
-  const view = new DataView(digest.buffer, digest.byteOffset, 16)
-  return view.getBigUint64(0, true) | (view.getBigUint64(8, true) << 64n)
-}
-
 function replicaConfig(
   values: Values,
   replica: ReplicaId,
@@ -134,7 +127,7 @@ function replicaConfig(
   return {
     clusterEnabled: values['cluster.enabled'],
     clusterName: values['cluster.name'],
-    clusterId: clusterIdOf(values['cluster.name']),
+    clusterId: clusterId(values['cluster.name']),
     replica,
     nodes,
     root: { username: root.username, password: root.password },
