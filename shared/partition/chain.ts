@@ -80,6 +80,8 @@ export class Chain {
       this.host.disk.open(segment.indexPath, 'write'),
     )
     segment.writers = this.writers(log, index)
+    const bytes = new Uint8Array(segment.indexBytes)
+    segment.index = new SparseIndex(bytes.subarray(0, await index.read(0, bytes)))
   }
 
   /** Creates a segment behind a gap: anchor first, or, when the tail is empty, that tail's files out of the way (§3.7). */

@@ -34,6 +34,8 @@ export interface PartitionHost {
   post(completion: () => void): void
   /** A persist failed: ends the process with status 74 (§3.9). Does not return. */
   persistFailed(error: EngineError): never
+  /** Numeric id of a consumer group of this topic by its name, undefined when there is none. Missing: no group has a name. */
+  groupId?(name: string): number | undefined
   /** Facts and flow for the inspection stream; `kind` is snake_case, e.g. `segment_rolled`, `persisted`, `index_floored`. */
   note(kind: string, cls: 'fact' | 'flow', data: Readonly<Record<string, string | number | boolean>>): void
 }
@@ -44,6 +46,8 @@ export interface PartitionOptions {
   readonly directory: string
   readonly createdRevision: bigint
   readonly replicaCount: number
+  /** Recorded in the superblock: a lower bound of the next offset; absent or 0 when none is. */
+  readonly frontier?: Offset
   readonly settings: PartitionSettings
   readonly evictedRingOps: number
   readonly evictedRingBytes: number
@@ -144,7 +148,10 @@ export interface Partition {
   append(role: 'primary' | 'backup' | 'repair', header: PrepareHeader, frame: Uint8Array): AppendResult
   /** Applies a committed op: makes its messages visible (eager topics: once persisted) and wakes the flusher. */
   apply(header: PrepareHeader): Applied
-  /** Calls `done` in the pump once the op's bytes are persisted; at once when they already are. */
+  /**
+   * Calls `done` in the pump once what the applied op wrote is in the files (batch or consumer offset); at once when it is.
+   * A batch below the thresholds of a default topic may wait for long: only eager topics should wait for it.
+   */
   whenPersisted(op: Op, done: () => void): void
   truncateFrom(op: Op): void
   /** Ops up to `floor` are in the segments already and will never be applied here (§6.1 of consensus.md). */
@@ -157,6 +164,8 @@ export interface Partition {
   /** Resolves once the disk was read where needed. Rejects with EngineError: `InvalidBatchChecksum`, `InvalidMessageChecksum`, `PartitionClosed`. */
   poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult>
   storedOffset(consumer: ConsumerKey): Offset | undefined
+  /** Auto-commit of a poll: raises the stored offset in memory before the answer leaves; the replicated op makes it last (§5.5). */
+  advanceOffset(consumer: ConsumerKey, offset: Offset): void
   info(): PartitionInfo
   indexEntries(
     startOffset: Offset,

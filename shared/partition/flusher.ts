@@ -16,7 +16,14 @@ import type { PartitionJournal } from './journal.ts'
 import { recordOf } from './record.ts'
 import { planRound, type RoundPlan } from './round.ts'
 import type { Segment } from './segment.ts'
-import { encodeIndexEntry } from './sparse-index.ts'
+import { encodeIndexPoint } from './sparse-index.ts'
+
+export interface FlusherHooks {
+  /** To be done before the batch at offset 0 reaches the disk; undefined when there is nothing. */
+  beforeOffsetZero(): Promise<void> | undefined
+  /** Runs in the pump after a round has moved the cursors. */
+  settled(): void
+}
 
 type Landed = { readonly failed?: EngineError }
 
@@ -25,8 +32,7 @@ export class Flusher {
   private readonly settings: PartitionSettings
   private readonly chain: Chain
   private readonly journal: PartitionJournal
-  /** Runs in the pump after a round has moved the cursors. */
-  private readonly settled: () => void
+  private readonly hooks: FlusherHooks
   private writing = false
   private bars = 0
   /** Everything committed up to here goes out, whatever the thresholds. */
@@ -43,13 +49,13 @@ export class Flusher {
     settings: PartitionSettings,
     chain: Chain,
     journal: PartitionJournal,
-    settled: () => void,
+    hooks: FlusherHooks,
   ) {
     this.host = host
     this.settings = settings
     this.chain = chain
     this.journal = journal
-    this.settled = settled
+    this.hooks = hooks
   }
 
   get state(): 'idle' | 'writing' | 'barred' {
@@ -112,9 +118,10 @@ export class Flusher {
     for (let index = 0; index < plan.batches; index++) buffers.push(recordOf(this.journal.queueAt(index)!.frame))
     const { batch } = this.journal.queueAt(0)!
     const position = segment.sizeBytes
-    const entry = encodeIndexEntry({ offset: batch.baseOffset, timestamp: batch.timestamp, position })
+    const entry = encodeIndexPoint({ offset: batch.baseOffset, timestamp: batch.timestamp, position })
     this.inFlight = plan.bytes
-    void persist(segment, buffers, entry, this.settings.enforceFsync).then(landed =>
+    const before = batch.baseOffset === 0n ? this.hooks.beforeOffsetZero() : undefined
+    void persist(segment, buffers, entry, this.settings.enforceFsync, before).then(landed =>
       this.host.post(() => {
         if (landed.failed) this.host.persistFailed(landed.failed)
         this.landed(segment, plan, entry)
@@ -142,7 +149,7 @@ export class Flusher {
       batches: plan.batches,
       messages: plan.messages,
     })
-    this.settled()
+    this.hooks.settled()
     this.waiters = this.waiters.filter(({ op, done }) => {
       if (this.journal.settledOp < op) return true
       done()
@@ -191,11 +198,17 @@ async function persist(
   buffers: readonly Uint8Array[],
   entry: Uint8Array,
   sync: boolean,
+  before: Promise<void> | undefined,
 ): Promise<Landed> {
   const writers = segment.writers
   if (!writers)
     return { failed: new EngineError('PersistFailed', `${segment.logPath} has no writer`, { path: segment.logPath }) }
   const log = writers.log.file
+  try {
+    await before
+  } catch (error) {
+    return { failed: persistError('stale consumer offsets', segment, error) }
+  }
   const half = async (file: typeof log, position: number, data: readonly Uint8Array[]) => {
     await file.write(position, data)
     if (sync) await file.datasync()

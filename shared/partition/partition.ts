@@ -6,10 +6,12 @@
  */
 import { EngineError } from '../bytes/errors.ts'
 import { BytePosition, Micros, Offset, type Op } from '../bytes/units.ts'
-import type { PrepareHeader } from '../protocol/headers.ts'
+import { HEADER_BYTES, type PrepareHeader } from '../protocol/headers.ts'
 import { Operation } from '../protocol/operations.ts'
 import { readFile } from '../storage/disk.ts'
+import { INDEX_ENTRY_BYTES } from '../storage/index-file.ts'
 import type { Chain } from './chain.ts'
+import type { ConsumerOffsets } from './consumer-offsets.ts'
 import {
   type AppendResult,
   type Applied,
@@ -25,16 +27,18 @@ import {
 import { Flusher } from './flusher.ts'
 import { PartitionJournal } from './journal.ts'
 import { admitBatch, type Role, samePrepare } from './mint.ts'
+import { readOffsetOp } from './offset-ops.ts'
 import { type PollHost, planPoll, runPoll } from './poll.ts'
 import { ReadHandles } from './read-handles.ts'
 import type { Query } from './selection.ts'
-import { INDEX_ENTRY_BYTES, SparseIndex } from './sparse-index.ts'
+import { SparseIndex } from './sparse-index.ts'
 
 export class SegmentedPartition implements Partition {
   readonly options: PartitionOptions
   readonly journal: PartitionJournal
   readonly recovery: readonly RecoveryStep[]
   private readonly chain: Chain
+  private readonly offsets: ConsumerOffsets
   private readonly flusher: Flusher
   private readonly handles: ReadHandles
   private readonly pollHost: PollHost
@@ -46,17 +50,29 @@ export class SegmentedPartition implements Partition {
   private readonly recoveredEnd: bigint
   private persistedBytes: bigint
   private lowestRepaired: bigint | undefined
+  /** Offset ops whose file write is still owed. */
+  private readonly unwrittenOffsets = new Map<bigint, ConsumerKey>()
   private persistWaiters: { readonly op: bigint; readonly done: () => void }[] = []
   private closed = false
 
-  constructor(options: PartitionOptions, chain: Chain, next: bigint, recovery: readonly RecoveryStep[]) {
+  constructor(
+    options: PartitionOptions,
+    chain: Chain,
+    offsets: ConsumerOffsets,
+    next: bigint,
+    recovery: readonly RecoveryStep[],
+  ) {
     const { host } = options
     this.options = options
     this.recovery = recovery
     this.chain = chain
+    this.offsets = offsets
     const ringOps = options.replicaCount > 1 ? options.evictedRingOps : 0
     this.journal = new PartitionJournal(ringOps, options.evictedRingBytes)
-    this.flusher = new Flusher(host, options.settings, chain, this.journal, () => this.afterRound())
+    this.flusher = new Flusher(host, options.settings, chain, this.journal, {
+      beforeOffsetZero: () => offsets.discardDropped(),
+      settled: () => this.afterRound(),
+    })
     this.handles = new ReadHandles(host.disk, chain.closeFailed)
     this.eager = isEager(options.settings)
     this.next = next
@@ -81,11 +97,17 @@ export class SegmentedPartition implements Partition {
     }
     if (header.op <= this.journal.appliedOp)
       return this.refused(header, 'AlreadyApplied', 'the op was applied and has left the journal')
+    const { host, key } = this.options
     if (header.operation !== Operation.SendMessages) {
+      try {
+        readOffsetOp(host.hash, header, frame.subarray(HEADER_BYTES), name => host.groupId?.(name))
+      } catch (error) {
+        if (!(error instanceof EngineError)) throw error
+        return { ok: false, error }
+      }
       this.journal.store({ header, frame })
       return { ok: true, header, frame }
     }
-    const { host, key } = this.options
     const batch = admitBatch(host.hash, key, role, header, frame, this.nextOffset(), this.recoveredEnd)
     if (batch instanceof EngineError) return { ok: false, error: batch }
     this.journal.store({ header, frame, batch })
@@ -99,8 +121,9 @@ export class SegmentedPartition implements Partition {
   }
 
   apply(header: PrepareHeader): Applied {
-    const { batch } = this.journal.apply(header.op)
+    const { batch, frame } = this.journal.apply(header.op)
     const applied = { op: header.op, operation: header.operation, messages: batch?.messages ?? 0 }
+    if (batch === undefined) this.applyOffsetOp(header, frame)
     if (batch === undefined || batch.onDisk) return applied
     if (!this.eager && batch.endOffset > this.visibleEnd) this.visibleEnd = batch.endOffset
     this.flusher.wake()
@@ -108,7 +131,9 @@ export class SegmentedPartition implements Partition {
   }
 
   whenPersisted(op: Op, done: () => void): void {
-    if (op <= this.journal.settledOp) done()
+    const consumer = this.unwrittenOffsets.get(op)
+    if (consumer) this.offsets.whenWritten(consumer, done)
+    else if (op <= this.journal.settledOp) done()
     else this.persistWaiters.push({ op, done })
   }
 
@@ -148,8 +173,12 @@ export class SegmentedPartition implements Partition {
     return end === undefined ? empty : { currentOffset, messages, records, lastOffset: Offset(end - 1n) }
   }
 
-  storedOffset(_consumer: ConsumerKey): Offset | undefined {
-    return undefined
+  storedOffset(consumer: ConsumerKey): Offset | undefined {
+    return this.offsets.get(consumer)
+  }
+
+  advanceOffset(consumer: ConsumerKey, offset: Offset): void {
+    this.offsets.advance(consumer, offset)
   }
 
   info(): PartitionInfo {
@@ -202,14 +231,14 @@ export class SegmentedPartition implements Partition {
     return { entries, trailingBytes: bytes.length % INDEX_ENTRY_BYTES }
   }
 
-  flush(): Promise<void> {
-    return this.flusher.drain()
+  async flush(): Promise<void> {
+    await Promise.all([this.flusher.drain(), this.offsets.drain()])
   }
 
   async close(): Promise<void> {
     if (this.closed) return
     this.closed = true
-    await this.flusher.bar()
+    await Promise.all([this.flusher.bar(), this.offsets.drain()])
     this.handles.close()
     this.chain.close()
   }
@@ -218,6 +247,19 @@ export class SegmentedPartition implements Partition {
   private nextOffset(): bigint {
     const { active } = this.chain
     return active.empty && active.startOffset > this.next ? active.startOffset : this.next
+  }
+
+  private applyOffsetOp(header: PrepareHeader, frame: Uint8Array): void {
+    const { host } = this.options
+    const op = readOffsetOp(host.hash, header, frame.subarray(HEADER_BYTES), name => host.groupId?.(name))
+    if (op === undefined) {
+      host.note('offset_ignored', 'fact', { op: header.op.toString(), reason: 'the group is unknown' })
+      return
+    }
+    if (op.offset === undefined) this.offsets.delete(op.consumer)
+    else this.offsets.store(op.consumer, op.offset, op.monotone)
+    this.unwrittenOffsets.set(header.op, op.consumer)
+    this.offsets.whenWritten(op.consumer, () => this.unwrittenOffsets.delete(header.op))
   }
 
   private query(start: PollStart, count: number, ceiling: bigint): Query {

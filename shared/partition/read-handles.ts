@@ -4,10 +4,11 @@
  * recently stay open with their index; a poll that merely walks into a segment opens and closes it.
  */
 import type { Disk } from '../storage/disk.ts'
+import { INDEX_ENTRY_BYTES } from '../storage/index-file.ts'
 import type { Segment } from './segment.ts'
 import type { Query } from './selection.ts'
 import { SharedFile } from './shared-file.ts'
-import { INDEX_ENTRY_BYTES, SparseIndex } from './sparse-index.ts'
+import { SparseIndex } from './sparse-index.ts'
 
 export const SEALED_HANDLES_MAX = 12
 /** A larger index is not kept in memory but searched in the file. */

@@ -28,7 +28,6 @@ export type RoundPlan =
 
 /** `batchAt(0)` exists. */
 export function planRound(active: ActiveSegment, batchAt: (index: number) => QueuedBatch | undefined): RoundPlan {
-  if (active.sizeBytes >= active.maxSizeBytes) return { kind: 'rotate' }
   let expected = active.endOffset
   let position = active.sizeBytes
   let batches = 0
@@ -41,6 +40,7 @@ export function planRound(active: ActiveSegment, batchAt: (index: number) => Que
       const message = `op ${header.op} starts at offset ${batch.baseOffset}, but the log ends at ${expected}`
       return { kind: 'diverged', error: new EngineError('LogDiverged', message, { op: header.op }) }
     }
+    if (position >= active.maxSizeBytes && batches === 0) return { kind: 'rotate' }
     const bytes = position - active.sizeBytes
     if (batches > 0 && bytes + batch.bytes > ROUND_BYTES_MAX) break
     position += batch.bytes

@@ -2,15 +2,17 @@
  * One segment of the chain as memory knows it (spec partition.md §3.2). The object is its identity: polls hold segments
  * across awaits, never their place in the chain, which retention moves. Only the last segment is unsealed and has writers.
  */
+import { Offset } from '../bytes/units.ts'
 import type { DiskFile } from '../storage/disk.ts'
+import { INDEX_ENTRY_BYTES } from '../storage/index-file.ts'
 import { joinPath } from '../storage/paths.ts'
+import { type SegmentFileKind, segmentFileName } from '../storage/segment-names.ts'
 import type { SharedFile } from './shared-file.ts'
 import type { SparseIndex } from './sparse-index.ts'
 
-/** Segment files carry their first offset, decimal, padded to 20 digits (§1). */
-export const segmentName = (startOffset: bigint): string => startOffset.toString().padStart(20, '0')
-export const segmentPath = (directory: string, startOffset: bigint, ending: 'log' | 'index' | 'anchor'): string =>
-  joinPath(directory, `${segmentName(startOffset)}.${ending}`)
+/** Path of a file of the segment that starts at `startOffset` (§1). */
+export const segmentPath = (directory: string, startOffset: bigint, kind: SegmentFileKind): string =>
+  joinPath(directory, segmentFileName(Offset(startOffset), kind))
 
 export interface Writers {
   /** Also what polls read the active segment through, so it closes with its last reader. */
@@ -56,7 +58,7 @@ export class Segment {
   }
 
   get indexEntries(): number {
-    return Math.floor(this.indexBytes / 24)
+    return Math.floor(this.indexBytes / INDEX_ENTRY_BYTES)
   }
 
   /** Accounts one batch that lies in the file now. */

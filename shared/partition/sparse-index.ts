@@ -3,24 +3,18 @@
  * offset and position (spec partition.md §2.5). Kept as bytes, because an eager topic has one entry per flush and a full
  * segment of it holds millions.
  */
+import { Micros, Offset } from '../bytes/units.ts'
+import { INDEX_ENTRY_BYTES, indexEntryLayout } from '../storage/index-file.ts'
 import { dataView } from './record.ts'
 
-export const INDEX_ENTRY_BYTES = 24
-
-export interface IndexEntry {
+export interface IndexPoint {
   readonly offset: bigint
   readonly timestamp: bigint
   readonly position: number
 }
 
-export function encodeIndexEntry(entry: IndexEntry): Uint8Array {
-  const bytes = new Uint8Array(INDEX_ENTRY_BYTES)
-  const view = dataView(bytes)
-  view.setBigUint64(0, entry.offset, true)
-  view.setBigUint64(8, entry.timestamp, true)
-  view.setBigUint64(16, BigInt(entry.position), true)
-  return bytes
-}
+export const encodeIndexPoint = ({ offset, timestamp, position }: IndexPoint): Uint8Array =>
+  indexEntryLayout.encode({ offset: Offset(offset), timestamp: Micros(timestamp), position: BigInt(position) })
 
 export class SparseIndex {
   private bytes: Uint8Array
@@ -46,7 +40,12 @@ export class SparseIndex {
     this.entries++
   }
 
-  entry(number: number): IndexEntry {
+  /** The whole entries as they lie in a file; a view. */
+  toBytes(): Uint8Array {
+    return this.bytes.subarray(0, this.entries * INDEX_ENTRY_BYTES)
+  }
+
+  entry(number: number): IndexPoint {
     const at = number * INDEX_ENTRY_BYTES
     return {
       offset: this.view.getBigUint64(at, true),

@@ -1,0 +1,29 @@
+/** A partition that may not be opened as it is (spec partition.md §6.2, §6.10). Nothing on disk was changed. */
+import { EngineError, type ErrorContext } from '../bytes/errors.ts'
+
+export type RefusalCode =
+  /** A complete batch lies behind damage: cutting there would destroy durable data. */
+  | 'InteriorDamage'
+  /** What lies behind damage could not be searched within its budget. */
+  | 'UnverifiedResidue'
+  | 'OffsetDiscontinuity'
+  | 'ForeignBatch'
+  /** A segment is missing, or two overlap. */
+  | 'Hole'
+  | 'EmptyNonTailSegment'
+  | 'StorageSizeMismatch'
+  | 'PurgeGenerationTorn'
+  /** The directory belongs to a later incarnation of the partition than the one asked for. */
+  | 'IncarnationAhead'
+
+export class PartitionRefused extends EngineError {
+  readonly refusal: RefusalCode
+  readonly directory: string
+
+  constructor(refusal: RefusalCode, directory: string, message: string, context: ErrorContext = {}) {
+    super(refusal, `${directory}: ${message}`, { path: directory, ...context })
+    this.name = 'PartitionRefused'
+    this.refusal = refusal
+    this.directory = directory
+  }
+}
