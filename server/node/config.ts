@@ -45,6 +45,8 @@ export interface NodeConfig {
   readonly logLevel: Values['system.logging.level']
   /** True when the root password was made up for this boot and must be shown once. */
   readonly rootPasswordGenerated: boolean
+  /** Every setting as it is in effect, without secrets; written to runtime/current_config.toml. */
+  readonly effective: Readonly<Record<string, unknown>>
   readonly warnings: readonly string[]
 }
 
@@ -112,6 +114,7 @@ export function loadNodeConfig(input: ConfigInput): NodeConfig {
     }),
     logLevel: values['system.logging.level'],
     rootPasswordGenerated: credentials.generated,
+    effective: { ...withoutSecrets(values), 'cluster.nodes': nodes.map(node => ({ ...node })) },
     warnings: read.warnings,
   }
 }
@@ -158,6 +161,9 @@ function replicaConfig(
     rules: RULES_ON,
   }
 }
+
+const withoutSecrets = (values: Values): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).filter(([key]) => !key.endsWith('_secret')))
 
 /** Checks between keys, and those that depend on the cluster being on (§8.3, last column). */
 function crossChecks(values: Values, fail: (key: string, message: string) => void): void {

@@ -1,3 +1,36 @@
+/**
+ * The life of a node process (spec metadata-storage.md §6.1): configuration, lock, directories, recovery, listeners, ticks,
+ * until a signal asks for a clean stop or something ends it with the status that says why.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { stringify } from 'smol-toml'
+import { EngineError } from '../../shared/bytes/errors.ts'
+import { createHash } from '../../shared/bytes/hash.ts'
+import { RULES_ON } from '../../shared/consensus/rules.ts'
+import type { NodeSnapshot, Reporter } from '../../shared/inspection/snapshots.ts'
+import type { Replica, ReplicaPorts } from '../../shared/replica/contract.ts'
+import type { ReplicaLinks } from '../../shared/replica/ports.ts'
+import { DiskError } from '../../shared/storage/disk.ts'
+import { ExitStatus } from '../../shared/storage/ports.ts'
+import { bootEngine } from './boot.ts'
+import { ClientListener } from './client-listener.ts'
+import { systemClock } from './clock.ts'
+import { ConfigurationError } from './config/problems.ts'
+import { loadNodeConfig, type NodeConfig } from './config.ts'
+import { DirectoryDisk } from './directory-disk.ts'
+import { type DirectoryLock, lockDirectory, NODE_LOCK } from './directory-lock.ts'
+import { systemEntropy } from './entropy.ts'
+import { EventRing } from './event-ring.ts'
+import { die, processHalt } from './halt.ts'
+import { InspectionServer } from './inspection-server.ts'
+import { type Log, openLog } from './log.ts'
+import { argon2Passwords } from './passwords.ts'
+import { removeReady, wipeRuntime, writeReady } from './ready-file.ts'
+import { TcpReplicaLinks } from './replica-links.ts'
+import { immediateScheduler } from './scheduler.ts'
+import { startTicker } from './ticker.ts'
+
 export interface NodeOptions {
   readonly replicaId?: string
   readonly config?: string
@@ -5,7 +38,290 @@ export interface NodeOptions {
   readonly withDefaultRootCredentials: boolean
 }
 
-/** Runs one replica until it is told to stop; the process ends with the status that says why. */
+/** A clean stop flushes every partition; one that takes longer has hung. */
+const STOP_MS = 30_000
+/** libuv's own default, when nobody says otherwise. */
+const THREADS_DEFAULT = 4
+
+/** Runs one replica; resolves when it listens. The process ends with the status that says why. */
 export async function runNode(options: NodeOptions): Promise<void> {
-  throw new Error(`not built yet: ${JSON.stringify(options)}`)
+  process.on('uncaughtException', error => die(statusOf(error), error))
+  process.on('unhandledRejection', error => die(statusOf(error), error))
+  const config = configured(options)
+  const log = openLog(config.logLevel, config.replica.replica)
+  for (const warning of config.warnings) log.warn(warning)
+  const lock = locked(config)
+  try {
+    if (options.fresh) wipe(config.dataDirectory)
+    wipeRuntime(config.dataDirectory)
+    await new NodeLife(config, log, lock).run()
+  } catch (error) {
+    die(statusOf(error), error)
+  }
+}
+
+class NodeLife {
+  private readonly config: NodeConfig
+  private readonly log: Log
+  private readonly lock: DirectoryLock
+  private readonly clock = systemClock()
+  private readonly boot = Buffer.from(systemEntropy.bytes(8)).toString('hex')
+  private readonly startedWallUs = this.clock.nowMicros()
+  private readonly ring: EventRing
+  private readonly listener: ClientListener
+  private readonly links: TcpReplicaLinks | undefined
+  private readonly inspection: InspectionServer
+  private replica: Replica | undefined
+  private ports = { client: 0, replica: 0, inspection: 0 }
+  private stopTicks: () => void = () => {}
+  private stopping = false
+
+  constructor(config: NodeConfig, log: Log, lock: DirectoryLock) {
+    this.config = config
+    this.log = log
+    this.lock = lock
+    const { replica } = config
+    this.ring = new EventRing({ node: replica.replica, boot: this.boot, clock: this.clock })
+    this.listener = new ClientListener({
+      frameBytesMax: replica.messageBytesMax,
+      // Twice the client table: sessions that end and sessions that begin overlap.
+      connectionsMax: 2 * replica.metadata.clientsTableMax,
+      onClosed: (reason, detail) => {
+        this.ring.count('node', `client_closed_${reason}`)
+        log.warn({ reason, detail }, 'closed a client connection')
+      },
+      onDropped: command => this.ring.count('node', `client_frame_dropped_${command}`),
+    })
+    this.links =
+      config.links &&
+      new TcpReplicaLinks({
+        cluster: replica.clusterId,
+        self: replica.replica,
+        replicaCount: replica.nodes.length,
+        peers: config.links.peers,
+        ...(config.links.auth && { auth: config.links.auth }),
+        handshakeGraceMs: config.links.handshakeGraceMs,
+        queueFramesMax: config.links.queueFramesMax,
+        frameBytesMax: replica.messageBytesMax,
+        entropy: systemEntropy,
+        onLink: event => {
+          const { kind, ...data } = event
+          this.fact(kind, data)
+          log.info(data, kind)
+        },
+      })
+    this.inspection = new InspectionServer({
+      ring: this.ring,
+      inspect: () => this.replica?.inspect,
+      reporter: () => this.reporter(),
+      node: inspect => this.snapshot(inspect),
+    })
+  }
+
+  async run(): Promise<void> {
+    const { config, log } = this
+    const inspection = await this.inspection.listen(config.inspection.host, config.inspection.port)
+    this.ports = { ...this.ports, inspection }
+    // With port 0 the roster must name the port before anything boots; clients wait until the node serves.
+    const chosen = config.client.port === 0
+    if (chosen) await this.openClientPort()
+    const hash = await createHash()
+    const replica = await bootEngine(this.replicaConfig(), this.replicaPorts(hash))
+    this.replica = replica
+    if (!chosen) await this.openClientPort()
+    if (this.links) {
+      this.ports = { ...this.ports, replica: await this.links.start(config.links!.listen, replica) }
+    }
+    this.listener.serve(replica)
+    this.startTicks(replica)
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void this.stop(signal))
+    this.announce()
+    if (config.rootPasswordGenerated) {
+      const { username, password } = config.replica.root
+      log.warn(
+        { username, password },
+        'root credentials were made up for this start; set IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD',
+      )
+    }
+  }
+
+  private async openClientPort(): Promise<void> {
+    const { host, port } = this.config.client
+    this.ports = { ...this.ports, client: await this.listener.listen(host, port) }
+  }
+
+  private replicaConfig(): NodeConfig['replica'] {
+    const { replica } = this.config
+    if (replica.clusterEnabled) return replica
+    const nodes = replica.nodes.map(node => ({
+      ...node,
+      ports: { ...node.ports, tcp: this.ports.client || node.ports.tcp },
+    }))
+    return { ...replica, nodes }
+  }
+
+  private replicaPorts(hash: ReplicaPorts['hash']): ReplicaPorts {
+    return {
+      disk: new DirectoryDisk(this.config.dataDirectory),
+      clock: this.clock,
+      entropy: systemEntropy,
+      scheduler: immediateScheduler,
+      hash,
+      halt: processHalt,
+      passwords: argon2Passwords,
+      replicaLinks: this.links ?? noLinks,
+      clientLinks: this.listener,
+      sink: this.ring,
+    }
+  }
+
+  private startTicks(replica: Replica): void {
+    this.stopTicks = startTicker({
+      monoMicros: this.clock.monoMicros,
+      onTick: () => replica.tick(),
+      onStall: ({ lateMs, skipped }) => {
+        this.fact('loop_stalled', { lateMs, skippedTicks: skipped })
+        this.log.warn(
+          { lateMs, skippedTicks: skipped },
+          'the event loop stood still; skipped ticks are not made up for',
+        )
+      },
+    })
+  }
+
+  private announce(): void {
+    const { ports, boot, config } = this
+    writeFileSync(join(config.dataDirectory, 'runtime', 'current_config.toml'), stringify(nested(config.effective)))
+    writeReady(config.dataDirectory, { pid: process.pid, boot, ports })
+    this.fact('node_started', { pid: process.pid, ...ports, bootMs: Math.round(this.clock.monoMicros() / 1000) })
+    this.log.info({ ready: true, pid: process.pid, boot, ports, dataDirectory: config.dataDirectory }, 'ready')
+  }
+
+  /** Refuses what is new, flushes what is committed, closes files, ends with 0. A second signal changes nothing. */
+  private async stop(signal: string): Promise<void> {
+    if (this.stopping) return
+    this.stopping = true
+    this.log.info({ signal }, 'stopping')
+    setTimeout(() => {
+      die(ExitStatus.Internal, new EngineError('StopTimedOut', `a clean stop was not done after ${STOP_MS} ms`))
+    }, STOP_MS).unref()
+    this.listener.stopAccepting()
+    // Ticks go on: what is in the pipeline still commits.
+    await this.replica!.stop()
+    this.stopTicks()
+    this.links?.stop()
+    this.listener.destroy()
+    this.inspection.close()
+    removeReady(this.config.dataDirectory)
+    this.lock.release()
+    this.log.info(
+      { quorumscopeExit: 1, status: ExitStatus.Clean, meaning: 'clean stop', code: 'Clean', message: signal },
+      'stopped',
+    )
+    this.log.flush()
+    process.exit(ExitStatus.Clean)
+  }
+
+  private fact(kind: string, data: Readonly<Record<string, string | number | boolean>>): void {
+    this.ring.count('node', kind)
+    this.ring.emit({ plane: 'node', group: 'node', kind, class: 'fact', data: { ...data } })
+  }
+
+  private reporter(): Reporter {
+    return {
+      node: this.config.replica.replica,
+      boot: this.boot,
+      takenWallUs: this.clock.nowMicros().toString(),
+      takenMonoUs: this.clock.monoMicros(),
+      seq: this.ring.seq,
+    }
+  }
+
+  private snapshot(inspect: Replica['inspect']): Omit<NodeSnapshot, 'reporter'> {
+    const { replica, dataDirectory } = this.config
+    return {
+      pid: process.pid,
+      clusterName: replica.clusterName,
+      clusterEnabled: replica.clusterEnabled,
+      replicaCount: replica.nodes.length,
+      startedWallUs: this.startedWallUs.toString(),
+      dataDirectory,
+      threadPoolSize: Number(process.env.UV_THREADPOOL_SIZE ?? THREADS_DEFAULT) || THREADS_DEFAULT,
+      ports: this.ports,
+      peers: (this.config.links?.peers ?? []).map(({ replica: peer }) => ({
+        replica: peer,
+        connected: this.links!.isConnected(peer),
+      })),
+      clients: inspect.clientCount(),
+      metadata: inspect.metadata(),
+      groups: inspect.groups(),
+      counters: this.ring.countersOf(),
+      memoryBytes: process.memoryUsage.rss(),
+      // macOS leaves the drive's own cache alone on fsync.
+      fsync: process.platform === 'darwin' ? 'weaker' : 'full',
+    }
+  }
+}
+
+const noLinks: ReplicaLinks = { send: () => false, isConnected: () => false }
+
+function configured(options: NodeOptions): NodeConfig {
+  try {
+    const config = loadNodeConfig({
+      ...(options.replicaId !== undefined && { replicaId: options.replicaId }),
+      ...(options.config !== undefined && { configFile: options.config }),
+      withDefaultRootCredentials: options.withDefaultRootCredentials,
+      environment: process.env,
+      workingDirectory: process.cwd(),
+    })
+    if (config.replica.rules !== RULES_ON)
+      throw new EngineError('RulesOff', 'a node runs with every rule of the protocol on')
+    return config
+  } catch (error) {
+    return die(error instanceof EngineError ? ExitStatus.Configuration : ExitStatus.Internal, error)
+  }
+}
+
+function locked(config: NodeConfig): DirectoryLock {
+  try {
+    return lockDirectory(config.dataDirectory, NODE_LOCK)
+  } catch (error) {
+    return die(statusOf(error), error)
+  }
+}
+
+/** `--fresh`: everything but the lock. @throws when something stays; a half-removed directory must not boot. */
+function wipe(dataDirectory: string): void {
+  mkdirSync(dataDirectory, { recursive: true })
+  for (const name of readdirSync(dataDirectory)) {
+    if (name !== NODE_LOCK) rmSync(join(dataDirectory, name), { recursive: true })
+  }
+}
+
+const STATUS_BY_CODE: Readonly<Record<string, number>> = {
+  PortUnavailable: ExitStatus.Unavailable,
+  DirectoryInUse: ExitStatus.Unavailable,
+}
+
+/** What an error that nobody handled means for the exit status: a disk that failed, a boot that was refused, or a fault. */
+function statusOf(error: unknown): ExitStatus {
+  if (error instanceof ConfigurationError) return ExitStatus.Configuration
+  if (error instanceof DiskError) return ExitStatus.FailedPersist
+  if (error instanceof EngineError) return (STATUS_BY_CODE[error.code] as ExitStatus) ?? ExitStatus.RefusedBoot
+  return ExitStatus.Internal
+}
+
+function nested(flat: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const root: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(flat)) {
+    const path = key.split('.')
+    const last = path.pop()!
+    let table = root
+    for (const part of path) {
+      table[part] ??= {}
+      table = table[part] as Record<string, unknown>
+    }
+    table[last] = value
+  }
+  return root
 }
