@@ -55,6 +55,8 @@ export type SegmentEnd =
 export interface SegmentScan {
   /** End of the last sound batch: the size that recovery keeps. */
   readonly walkedBytes: number
+  /** Where the walk stopped: the start of the batch it could not pass, else the end of the file. */
+  readonly reachedBytes: number
   readonly batches: number
   readonly messages: bigint
   /** Offset of the last message; undefined when no batch was sound. */
@@ -116,6 +118,7 @@ export async function scanSegment(
   let first: SegmentEnd | undefined
   const finish = (end: SegmentEnd): SegmentScan => ({
     walkedBytes,
+    reachedBytes: position,
     batches,
     messages,
     ...(endOffset === undefined ? {} : { endOffset }),
@@ -201,7 +204,8 @@ export async function scanSegment(
     onProblem(problem)
     if (batch === undefined || (batch.verdict !== 'valid' && !extentHolds(batch, record))) return finish(end)
     position += batch.lengthBytes
-    expected = batch.baseOffset + BigInt(batch.messages)
+    // The header of a bad batch may be what is bad: it says nothing of the offsets behind it.
+    expected = kind === 'contradiction' ? batch.baseOffset + BigInt(batch.messages) : undefined
     if (onBatch?.(batch) === false) return finish({ kind: 'stopped' })
   }
   return finish({ kind: 'clean' })
