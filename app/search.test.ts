@@ -10,7 +10,9 @@ describe('parseSearch', () => {
 
   it('drops what does not parse, says which, and keeps the rest', () => {
     const notes: InvalidSearch[] = []
-    const search = parseSearch('partition', { node: '99', seg: '00', batch: '128', nonsense: 'x' }, note => notes.push(note))
+    const search = parseSearch('partition', { node: '99', seg: '00', batch: '128', nonsense: 'x' }, note =>
+      notes.push(note),
+    )
     expect(search).toEqual({ batch: '128' })
     expect(notes.map(note => note.key)).toEqual(['node', 'seg', 'nonsense'])
   })
@@ -38,9 +40,12 @@ describe('parseSearch', () => {
 describe('readSearch and writeSearch', () => {
   it('are inverse for any text', () => {
     fc.assert(
-      fc.property(fc.dictionary(fc.string({ minLength: 1, unit: 'grapheme' }), fc.string({ unit: 'grapheme' })), record => {
-        expect(readSearch(writeSearch(record))).toEqual(record)
-      }),
+      fc.property(
+        fc.dictionary(fc.string({ minLength: 1, unit: 'grapheme' }), fc.string({ unit: 'grapheme' })),
+        record => {
+          expect(readSearch(writeSearch(record))).toEqual(record)
+        },
+      ),
     )
   })
 })

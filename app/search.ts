@@ -37,7 +37,9 @@ export const searchSchemas = {
 } as const
 export type ScreenName = keyof typeof searchSchemas
 type Shape<S extends ScreenName> = (typeof searchSchemas)[S]
-export type Search<S extends ScreenName> = { readonly [K in keyof Shape<S>]?: z.infer<Shape<S>[K] & z.ZodType> | undefined }
+export type Search<S extends ScreenName> = {
+  readonly [K in keyof Shape<S>]?: z.infer<Shape<S>[K] & z.ZodType> | undefined
+}
 
 /** Understood on every screen; consumed at boot. */
 const GLOBAL = new Set(['theme'])

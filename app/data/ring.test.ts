@@ -30,7 +30,12 @@ describe('EventRing', () => {
           const found = ring.at(ordinal)
           if (ordinal < ring.first || ordinal >= pushes) expect(found).toBeUndefined()
           else {
-            expect(found).toMatchObject({ ordinal, seq: ordinal + 1, node: (ordinal + 1) % 3, kind: `k${(ordinal + 1) % 5}` })
+            expect(found).toMatchObject({
+              ordinal,
+              seq: ordinal + 1,
+              node: (ordinal + 1) % 3,
+              kind: `k${(ordinal + 1) % 5}`,
+            })
           }
         }
       }),

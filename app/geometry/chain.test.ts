@@ -28,7 +28,11 @@ describe('chainLayout', () => {
   })
 
   it('fills the width with data and room that are to scale', () => {
-    const { columns } = chainLayout([{ node: 0, segments: [segment('0', 1000, true), segment('5', 900, false)] }], 0, 1002)
+    const { columns } = chainLayout(
+      [{ node: 0, segments: [segment('0', 1000, true), segment('5', 900, false)] }],
+      0,
+      1002,
+    )
     const last = columns.at(-1)!
     expect(last.roomToScale).toBe(true)
     expect(last.x + last.width + last.roomWidth).toBeCloseTo(1002)
@@ -42,12 +46,19 @@ describe('chainLayout', () => {
   })
 
   it('sorts segments by number, not as text', () => {
-    const { columns } = chainLayout([{ node: 0, segments: [segment('100', 5, true), segment('9', 5, true), segment('20', 5, false)] }], 0, 500)
+    const { columns } = chainLayout(
+      [{ node: 0, segments: [segment('100', 5, true), segment('9', 5, true), segment('20', 5, false)] }],
+      0,
+      500,
+    )
     expect(columns.map(column => column.startOffset)).toEqual(['9', '20', '100'])
   })
 
   it('keeps every bar inside the pane and in order, for any chain', () => {
-    const chain = fc.array(fc.record({ size: fc.nat({ max: 2 ** 30 }), nodes: fc.array(fc.nat({ max: 2 ** 30 }), { maxLength: 2 }) }), { minLength: 1, maxLength: 200 })
+    const chain = fc.array(
+      fc.record({ size: fc.nat({ max: 2 ** 30 }), nodes: fc.array(fc.nat({ max: 2 ** 30 }), { maxLength: 2 }) }),
+      { minLength: 1, maxLength: 200 },
+    )
     fc.assert(
       fc.property(chain, fc.integer({ min: 200, max: 2000 }), (sizes, width) => {
         const build = (pick: (item: (typeof sizes)[number]) => number | undefined) =>
@@ -81,44 +92,65 @@ describe('lensMarks', () => {
 
   it('loses no item inside the window, however narrow', () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 300 }), fc.nat({ max: 20_000 }), fc.integer({ min: 1, max: 40_000 }), (lengths, from, span) => {
-        let at = 0
-        const items = lengths.map(length => {
-          const item = { at, length }
-          at += length
-          return item
-        })
-        const marks = lensMarks(items, place, { from, span, left: 0, right: 600 }, 3)
-        const inside = items.filter(item => item.at + item.length > from && item.at < from + span)
-        expect(marks.flatMap(mark => mark.items)).toEqual(inside)
-        for (const mark of marks) {
-          expect(mark.x).toBeGreaterThanOrEqual(0)
-          expect(mark.x + mark.width).toBeLessThanOrEqual(600 + 1e-6)
-        }
-        // Bounded marks: the picture never holds more than its pixels allow.
-        expect(marks.length).toBeLessThanOrEqual(600 / 1.5 + 2)
-      }),
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 300 }),
+        fc.nat({ max: 20_000 }),
+        fc.integer({ min: 1, max: 40_000 }),
+        (lengths, from, span) => {
+          let at = 0
+          const items = lengths.map(length => {
+            const item = { at, length }
+            at += length
+            return item
+          })
+          const marks = lensMarks(items, place, { from, span, left: 0, right: 600 }, 3)
+          const inside = items.filter(item => item.at + item.length > from && item.at < from + span)
+          expect(marks.flatMap(mark => mark.items)).toEqual(inside)
+          for (const mark of marks) {
+            expect(mark.x).toBeGreaterThanOrEqual(0)
+            expect(mark.x + mark.width).toBeLessThanOrEqual(600 + 1e-6)
+          }
+          // Bounded marks: the picture never holds more than its pixels allow.
+          expect(marks.length).toBeLessThanOrEqual(600 / 1.5 + 2)
+        },
+      ),
     )
   })
 
   it('keeps wide neighbours apart', () => {
-    const marks = lensMarks([{ at: 0, length: 50 }, { at: 50, length: 50 }], place, { from: 0, span: 100, left: 0, right: 100 }, 3)
-    expect(marks.map(mark => [mark.x, mark.width])).toEqual([[0, 50], [50, 50]])
+    const marks = lensMarks(
+      [
+        { at: 0, length: 50 },
+        { at: 50, length: 50 },
+      ],
+      place,
+      { from: 0, span: 100, left: 0, right: 100 },
+      3,
+    )
+    expect(marks.map(mark => [mark.x, mark.width])).toEqual([
+      [0, 50],
+      [50, 50],
+    ])
   })
 })
 
 describe('niceTicks', () => {
   it('gives whole, ascending positions inside the window and never too many', () => {
     fc.assert(
-      fc.property(fc.nat({ max: 2 ** 31 }), fc.integer({ min: 1, max: 2 ** 30 }), fc.integer({ min: 1, max: 12 }), (from, span, most) => {
-        const ticks = niceTicks(from, span, most)
-        expect(ticks.length).toBeLessThanOrEqual(most + 1)
-        for (const tick of ticks) {
-          expect(Number.isInteger(tick)).toBe(true)
-          expect(tick).toBeGreaterThanOrEqual(from)
-          expect(tick).toBeLessThanOrEqual(from + span)
-        }
-      }),
+      fc.property(
+        fc.nat({ max: 2 ** 31 }),
+        fc.integer({ min: 1, max: 2 ** 30 }),
+        fc.integer({ min: 1, max: 12 }),
+        (from, span, most) => {
+          const ticks = niceTicks(from, span, most)
+          expect(ticks.length).toBeLessThanOrEqual(most + 1)
+          for (const tick of ticks) {
+            expect(Number.isInteger(tick)).toBe(true)
+            expect(tick).toBeGreaterThanOrEqual(from)
+            expect(tick).toBeLessThanOrEqual(from + span)
+          }
+        },
+      ),
     )
   })
 })

@@ -55,7 +55,9 @@ const ROOM_SHARE_MAX = 0.5
 const ROOM_CUT_SHARE = 0.12
 
 export function chainLayout(inputs: readonly ChainInput[], left: number, right: number): ChainLayout {
-  const starts = [...new Set(inputs.flatMap(input => input.segments.map(segment => segment.startOffset)))].sort(byNumber)
+  const starts = [...new Set(inputs.flatMap(input => input.segments.map(segment => segment.startOffset)))].sort(
+    byNumber,
+  )
   const largest = new Map<string, { bytes: number; room: number; empty: number }>()
   for (const input of inputs) {
     for (const segment of input.segments) {
@@ -93,8 +95,17 @@ export function chainLayout(inputs: readonly ChainInput[], left: number, right: 
     const isLast = index === shown.length - 1
     // A pane of one empty segment still draws its room.
     const dataWidth = pixelsPerByte * bytes
-    const roomWidth = isLast && roomBytes > 0 ? (roomToScale ? pixelsPerByte * roomBytes : scaledBytes === 0 ? space : fixedRoom) : 0
-    const column = { startOffset, x, width: dataWidth, bytes, roomBytes: isLast ? roomBytes : 0, roomWidth, roomToScale }
+    const roomWidth =
+      isLast && roomBytes > 0 ? (roomToScale ? pixelsPerByte * roomBytes : scaledBytes === 0 ? space : fixedRoom) : 0
+    const column = {
+      startOffset,
+      x,
+      width: dataWidth,
+      bytes,
+      roomBytes: isLast ? roomBytes : 0,
+      roomWidth,
+      roomToScale,
+    }
     x += dataWidth + roomWidth + GAP
     return column
   })
@@ -119,7 +130,8 @@ export function chainLayout(inputs: readonly ChainInput[], left: number, right: 
   return { columns, bars, pixelsPerByte, hidden, hiddenBytes, hiddenWidth }
 }
 
-const byNumber = (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length)
+const byNumber = (a: string, b: string): number =>
+  a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length
 
 /** Position of a byte in a lens `[from, from + span)` drawn from `left` to `right`; may lie outside. */
 export const lensX = (position: number, from: number, span: number, left: number, right: number): number =>

@@ -27,7 +27,8 @@ describe('ringLayout', () => {
       fc.property(size, ({ count, width, height }) => {
         const { nodes } = ringLayout(count, width, height)
         for (const a of nodes) {
-          for (const b of nodes) if (a.index < b.index) expect(Math.hypot(a.x - b.x, a.y - b.y)).toBeGreaterThan(NODE_RADIUS * 2)
+          for (const b of nodes)
+            if (a.index < b.index) expect(Math.hypot(a.x - b.x, a.y - b.y)).toBeGreaterThan(NODE_RADIUS * 2)
         }
       }),
     )

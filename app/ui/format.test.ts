@@ -15,8 +15,21 @@ it('keeps all six digits of a microsecond timestamp', () => {
 })
 
 it('chooses the unit a reader can compare', () => {
-  expect([0, 999, 1000, 59_940, 60_000, 3_600_000].map(duration)).toEqual(['0 ms', '999 ms', '1.0 s', '59.9 s', '1 min 0 s', '1 h 0 min'])
-  expect([812, 1024, 16 * 2 ** 20, 2 ** 30, 1536].map(bytesShort)).toEqual(['812 B', '1 KiB', '16 MiB', '1 GiB', '1.5 KiB'])
+  expect([0, 999, 1000, 59_940, 60_000, 3_600_000].map(duration)).toEqual([
+    '0 ms',
+    '999 ms',
+    '1.0 s',
+    '59.9 s',
+    '1 min 0 s',
+    '1 h 0 min',
+  ])
+  expect([812, 1024, 16 * 2 ** 20, 2 ** 30, 1536].map(bytesShort)).toEqual([
+    '812 B',
+    '1 KiB',
+    '16 MiB',
+    '1 GiB',
+    '1.5 KiB',
+  ])
 })
 
 it('shows control and direction characters of a hostile name as text', () => {

@@ -68,6 +68,7 @@ export const count = (value: number | string, noun: string, plural = `${noun}s`)
 /** A name from outside, safe to show in a line: control characters and direction marks become visible escapes. */
 export const visible = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must become visible
-  text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, char =>
-    `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

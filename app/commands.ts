@@ -1,0 +1,115 @@
+/**
+ * Commands as data: the palette, the help sheet, the keyboard and the tests read this one list. A command says why it
+ * cannot run now instead of vanishing.
+ */
+
+import type { NodeAction, ProcessState } from '../shared/inspection/api.ts'
+import { ACTION_NAMES, actOnLoad, actOnNode } from './data/actions.ts'
+import { createCell } from './data/cell.ts'
+import { paused, retryNow, shown, togglePause } from './data/store.ts'
+import { token } from './data/token.ts'
+import { flipTheme, setTheme } from './prefs.ts'
+
+export interface Command {
+  readonly id: string
+  readonly group: 'Go to' | 'View' | 'Nodes' | 'Load'
+  readonly name: string
+  /** One key without modifiers, or Mod+key (Control, or Command on a Mac). */
+  readonly key?: string
+  readonly run: () => void
+  /** Why it cannot run now. */
+  readonly blocked?: string | undefined
+}
+
+export const paletteOpen = createCell(false)
+export const helpOpen = createCell(false)
+export const logOpen = createCell(false)
+
+export type Go = (
+  to: { screen: 'cluster' | 'partitions' | 'superblocks' | 'settings' } | { screen: 'node'; node: number },
+) => void
+
+/** Which acts make sense for a process in a state. */
+export const possibleActs: Readonly<Record<ProcessState, readonly NodeAction[]>> = {
+  starting: ['kill', 'terminate'],
+  running: ['kill', 'terminate', 'pause'],
+  paused: ['kill', 'resume'],
+  stopped: ['start'],
+  crashed: ['start'],
+  refused: ['start'],
+}
+
+export function commandList(go: Go): Command[] {
+  const { view } = shown.get()
+  const forbidden = view.readOnly
+    ? 'the console is read-only'
+    : token.get() === undefined
+      ? 'needs the token printed at start'
+      : undefined
+  const list: Command[] = [
+    { id: 'go.cluster', group: 'Go to', name: 'Cluster', key: '1', run: () => go({ screen: 'cluster' }) },
+    { id: 'go.partitions', group: 'Go to', name: 'Partitions', key: '2', run: () => go({ screen: 'partitions' }) },
+    { id: 'go.superblocks', group: 'Go to', name: 'Superblocks', key: '3', run: () => go({ screen: 'superblocks' }) },
+    { id: 'go.settings', group: 'Go to', name: 'Settings', key: '9', run: () => go({ screen: 'settings' }) },
+    { id: 'view.palette', group: 'View', name: 'Command palette', key: 'Mod+k', run: () => paletteOpen.set(true) },
+    { id: 'view.help', group: 'View', name: 'Shortcuts and help', key: '?', run: () => helpOpen.set(true) },
+    {
+      id: 'view.pause',
+      group: 'View',
+      name: paused.get() === undefined ? 'Pause view' : 'Resume view',
+      key: ' ',
+      run: togglePause,
+    },
+    { id: 'view.log', group: 'View', name: 'Open or close the log', key: 'l', run: () => logOpen.set(open => !open) },
+    { id: 'view.theme', group: 'View', name: 'Switch theme', key: 't', run: flipTheme },
+    { id: 'view.theme.system', group: 'View', name: 'Theme as the system says', run: () => setTheme('system') },
+    { id: 'view.retry', group: 'View', name: 'Reconnect now', run: retryNow },
+  ]
+  for (const node of view.nodes.values()) {
+    list.push({
+      id: `node.${node.id}.open`,
+      group: 'Nodes',
+      name: `Open node-${node.id}`,
+      run: () => go({ screen: 'node', node: node.id }),
+    })
+    for (const action of node.process ? possibleActs[node.process.state] : []) {
+      list.push({
+        id: `node.${node.id}.${action}`,
+        group: 'Nodes',
+        name: `${ACTION_NAMES[action]} node-${node.id}`,
+        run: () => void actOnNode(node.id, action),
+        blocked: forbidden,
+      })
+    }
+  }
+  const state = view.load?.state ?? 'idle'
+  const runs = state === 'running' || state === 'starting'
+  list.push({
+    id: 'load.toggle',
+    group: 'Load',
+    name: runs ? 'Stop load' : 'Start load',
+    run: () => void actOnLoad({ action: runs ? 'stop' : 'start' }),
+    blocked: forbidden,
+  })
+  return list
+}
+
+/** Reads a key press as the `key` of a command. */
+export function pressedKey(event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>): string | undefined {
+  if (event.altKey) return undefined
+  if (event.ctrlKey || event.metaKey) return `Mod+${event.key.toLowerCase()}`
+  return event.key.length === 1 ? event.key.toLowerCase() : undefined
+}
+
+/** How a key is written in help and on buttons. */
+export const keyWord = (key: string): string =>
+  key === ' ' ? 'Space' : key.startsWith('Mod+') ? `Ctrl ${key.slice(4).toUpperCase()}` : key.toUpperCase()
+
+/** Palette search: every word must occur in the name or group, in any order. */
+export function matchCommands(list: readonly Command[], query: string): Command[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  return list.filter(command => {
+    const text = `${command.group} ${command.name}`.toLowerCase()
+    return words.every(word => text.includes(word))
+  })
+}

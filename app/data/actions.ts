@@ -1,0 +1,128 @@
+/**
+ * Acts on the cluster. An act is pending from the click on; what it did is never assumed, it comes back on the stream.
+ * Every act carries a key, so that a repeated request (a lost answer, a double click) does nothing twice.
+ */
+import { MutationObserver, useMutationState } from '@tanstack/react-query'
+import type { z } from 'zod'
+import {
+  actionResult,
+  type createStreamBody,
+  createStreamResult,
+  type createTopicBody,
+  createTopicResult,
+  type LoadCommand,
+  loadState,
+  type NodeAction,
+} from '../../shared/inspection/api.ts'
+import { useCell } from './cell.ts'
+import { liveSource } from './live.ts'
+import { toast } from './notices.ts'
+import { queryClient } from './queries.ts'
+import { SourceError } from './source.ts'
+import { shown } from './store.ts'
+import { token } from './token.ts'
+
+/** Random, not secret: only unlike every other key of this console's run. */
+const newKey = (): string => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 12)}`
+
+function perform<T>(key: readonly (string | number)[], work: () => Promise<T>, what: string): Promise<T> {
+  const observer = new MutationObserver<T, unknown, void>(queryClient, {
+    mutationKey: [...key],
+    mutationFn: work,
+    retry: (failures, error) => failures < 2 && error instanceof SourceError && error.status === 0,
+    onError: error => {
+      const code = error instanceof SourceError ? `${error.code}. ` : ''
+      const advice = error instanceof SourceError ? ` ${error.advice}` : ''
+      toast({
+        tone: 'bad',
+        words: `${what} failed.`,
+        detail: `${code}${error instanceof Error ? error.message : ''}${advice}`,
+      })
+    },
+  })
+  return observer.mutate()
+}
+
+/** Whether an act of this kind is on its way. */
+export function usePending(key: readonly (string | number)[]): boolean {
+  return useMutationState({ filters: { mutationKey: [...key], status: 'pending' } }).length > 0
+}
+
+const SAID: Readonly<Record<NodeAction, string>> = {
+  kill: 'SIGKILL sent to',
+  terminate: 'SIGTERM sent to',
+  pause: 'SIGSTOP sent to',
+  resume: 'SIGCONT sent to',
+  start: 'Started',
+  wipe: 'Wiped',
+}
+export const ACTION_NAMES: Readonly<Record<NodeAction, string>> = {
+  kill: 'Kill',
+  terminate: 'Terminate',
+  pause: 'Pause',
+  resume: 'Resume',
+  start: 'Start',
+  wipe: 'Wipe',
+}
+
+export async function actOnNode(node: number, action: NodeAction): Promise<void> {
+  const key = newKey()
+  const result = await perform(
+    ['node', node, action],
+    () => liveSource.act(`/api/nodes/${node}/${action}`, {}, actionResult, key),
+    `${ACTION_NAMES[action]} node-${node}`,
+  ).catch(() => undefined)
+  if (!result) return
+  const pid = result.node.pid ?? undefined
+  toast({
+    tone: action === 'start' || action === 'resume' ? 'good' : 'plain',
+    words: `${SAID[action]} node-${node}${pid === undefined ? '.' : `, pid ${pid}.`}`,
+    action:
+      action === 'kill' || action === 'terminate'
+        ? { label: 'Start it', run: () => void actOnNode(node, 'start') }
+        : action === 'pause'
+          ? { label: 'Resume it', run: () => void actOnNode(node, 'resume') }
+          : undefined,
+  })
+}
+
+export async function actOnLoad(command: LoadCommand): Promise<void> {
+  const key = newKey()
+  await perform(
+    ['load'],
+    () => liveSource.act('/api/load', command, loadState, key),
+    command.action === 'start' ? 'Start load' : 'Stop load',
+  ).catch(() => undefined)
+}
+
+export async function createStream(body: z.input<typeof createStreamBody>): Promise<boolean> {
+  const key = newKey()
+  const made = await perform(
+    ['topics'],
+    () => liveSource.act('/api/streams', body, createStreamResult, key),
+    'Create stream',
+  ).catch(() => undefined)
+  await queryClient.invalidateQueries({ queryKey: ['topics'] })
+  return made !== undefined
+}
+
+export async function createTopic(body: z.input<typeof createTopicBody>): Promise<boolean> {
+  const key = newKey()
+  const made = await perform(
+    ['topics'],
+    () => liveSource.act('/api/topics', body, createTopicResult, key),
+    'Create topic',
+  ).catch(() => undefined)
+  await queryClient.invalidateQueries({ queryKey: ['topics'] })
+  if (made) toast({ tone: 'good', words: `Topic ${made.name} exists, ${made.partitions} partitions.` })
+  return made !== undefined
+}
+
+/** Why nothing may be changed from this tab; undefined when it may. */
+export function useForbidden(): string | undefined {
+  const readOnly = useCell(shown, state => state.view.readOnly)
+  const known = useCell(token)
+  if (readOnly) return 'This console was started with --read-only.'
+  if (known === undefined) return 'Changes need the token that was printed when the console started.'
+  return undefined
+}

@@ -1,0 +1,64 @@
+/** Things the page must tell a person: toasts, notes on the address, and the polite line for screen readers. */
+import type { InvalidSearch } from '../search.ts'
+import { createCell } from './cell.ts'
+
+export interface Toast {
+  readonly id: number
+  readonly tone: 'plain' | 'good' | 'bad'
+  readonly words: string
+  readonly detail?: string | undefined
+  readonly action?: { readonly label: string; readonly run: () => void } | undefined
+}
+
+/** Plain toasts leave after this; errors stay until they are dismissed. */
+const TOAST_MS = 6_000
+/** More than this at once is a wall, not a message. */
+const TOASTS_MAX = 4
+/** One polite message at a time, so that a burst does not talk over itself. */
+const ANNOUNCE_MS = 3_000
+
+export const toasts = createCell<readonly Toast[]>([])
+export const addressNotes = createCell<readonly InvalidSearch[]>([])
+export const politeLine = createCell<string>('')
+
+let nextToast = 1
+
+export function toast(content: Omit<Toast, 'id'>): void {
+  const id = nextToast++
+  toasts.set(old => [...old, { ...content, id }].slice(-TOASTS_MAX))
+  announce(content.words)
+  if (content.tone !== 'bad') setTimeout(() => dismissToast(id), TOAST_MS)
+}
+export const dismissToast = (id: number): void => toasts.set(old => old.filter(item => item.id !== id))
+
+/** Called while the router reads the address, hence not at once: nothing may render inside that. */
+export function noteAddress(note: InvalidSearch): void {
+  queueMicrotask(() => {
+    const known = addressNotes.get()
+    if (!known.some(item => item.screen === note.screen && item.key === note.key && item.value === note.value)) {
+      addressNotes.set([...known, note])
+    }
+  })
+}
+export const dismissAddressNotes = (): void => addressNotes.set([])
+
+let lastSaid = 0
+let waiting: string | undefined
+
+/** Says something to screen readers, at most once in three seconds; of a burst, the last. */
+export function announce(words: string): void {
+  const wait = lastSaid + ANNOUNCE_MS - Date.now()
+  if (wait <= 0) {
+    lastSaid = Date.now()
+    politeLine.set(words)
+    return
+  }
+  if (waiting === undefined) {
+    setTimeout(() => {
+      const text = waiting
+      waiting = undefined
+      if (text !== undefined) announce(text)
+    }, wait)
+  }
+  waiting = words
+}

@@ -1,0 +1,59 @@
+/**
+ * A source is what the screens watch: a live cluster today, a simulator, a recording or a directory later. It gives a
+ * stream of messages and answers questions; screens know nothing else of where facts come from.
+ */
+import type { z } from 'zod'
+import type { LoadCommand, NodeAction, StreamMessage } from '../../shared/inspection/api.ts'
+
+export type SourceKind = 'LIVE' | 'SIM' | 'FILE' | 'BUNDLE'
+
+export type Connection =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'live'; readonly sinceMs: number }
+  /** Lost; the next attempt is due at `retryAtMs`. */
+  | {
+      readonly state: 'lost'
+      readonly sinceMs: number
+      readonly retryAtMs: number
+      readonly attempt: number
+      readonly why: string
+    }
+
+export interface StreamListener {
+  /** In order of arrival. Called outside frames, as often as the source likes. */
+  message(message: StreamMessage): void
+  connection(connection: Connection): void
+}
+
+export interface Stream {
+  /** Tries at once instead of waiting for the back-off. */
+  retryNow(): void
+  close(): void
+}
+
+/** What went wrong with a question, with a stable code, and what a person may do about it. */
+export class SourceError extends Error {
+  readonly code: string
+  readonly advice: string
+  readonly status: number
+  constructor(code: string, message: string, advice: string, status: number) {
+    super(message)
+    this.name = 'SourceError'
+    this.code = code
+    this.advice = advice
+    this.status = status
+  }
+}
+
+export interface Source {
+  readonly kind: SourceKind
+  /** Opens the stream; `lastSeq` is asked at every reconnect for the last console sequence that was folded. */
+  open(listener: StreamListener, lastSeq: () => number | undefined): Stream
+  /** One answer, checked against its schema. Throws SourceError. */
+  read<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T>
+  act<T>(path: string, body: unknown, schema: z.ZodType<T>, key: string): Promise<T>
+}
+
+export type Act =
+  | { readonly kind: 'node'; readonly node: number; readonly action: NodeAction }
+  | { readonly kind: 'load'; readonly command: LoadCommand }

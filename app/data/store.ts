@@ -1,0 +1,131 @@
+/**
+ * What this tab knows. The stream's messages wait until the next frame and are folded there all at once, so that a burst
+ * costs one render. "Pause view" freezes what is shown; the fold and the ring go on underneath, and a count says how much
+ * waits. All times are by the console's clock.
+ */
+
+import type { StreamMessage } from '../../shared/inspection/api.ts'
+import { fold } from '../../shared/inspection/fold.ts'
+import { type ClusterView, EMPTY_VIEW, msOf } from '../../shared/inspection/view.ts'
+import { createCell } from './cell.ts'
+import { onFrame } from './frame.ts'
+import { recordLag } from './lag.ts'
+import { EventRing } from './ring.ts'
+import type { Connection, Source, Stream } from './source.ts'
+
+/** Ages are printed to the second; four steps a second keep them honest without flicker. */
+const CLOCK_STEP_MS = 250
+/** Below this, browser and console share a clock and the difference is the way of the message. */
+const SKEW_MIN_MS = 1500
+
+export interface Shown {
+  readonly view: ClusterView
+  /** Ring ordinals below this are part of the picture. */
+  readonly until: number
+}
+export interface Paused {
+  readonly atMs: number
+  readonly events: number
+}
+
+export const ring = new EventRing()
+export const latest = createCell<ClusterView>(EMPTY_VIEW)
+export const shown = createCell<Shown>({ view: EMPTY_VIEW, until: 0 })
+export const paused = createCell<Paused | undefined>(undefined)
+export const connection = createCell<Connection>({ state: 'connecting' })
+/** Now by the console's clock; `viewNow` stands still while the view is paused. */
+export const realNow = createCell<number>(Date.now())
+export const viewNow = createCell<number>(Date.now())
+/** Way of the newest batch from the console to this page. */
+export const delayMs = createCell<number | undefined>(undefined)
+
+let skewMs = 0
+let leastDelta = Number.POSITIVE_INFINITY
+export const consoleNow = (): number => Date.now() - skewMs
+
+function learnSkew(consoleMs: number): void {
+  leastDelta = Math.min(leastDelta, Date.now() - consoleMs)
+  skewMs = Math.abs(leastDelta) > SKEW_MIN_MS || leastDelta < 0 ? leastDelta : 0
+}
+
+/** What a message brings that questions must be asked again for. */
+export type Listener = (message: StreamMessage) => void
+
+let waiting: StreamMessage[] = []
+let listeners: Listener[] = []
+let stream: Stream | undefined
+
+export function watch(source: Source, onMessage: Listener): void {
+  listeners = [onMessage]
+  const step = (): void => {
+    const now = consoleNow()
+    realNow.set(now)
+    if (paused.get() === undefined) viewNow.set(now)
+  }
+  window.setInterval(step, CLOCK_STEP_MS)
+  document.addEventListener('visibilitychange', step)
+  stream = source.open(
+    {
+      message(message) {
+        waiting.push(message)
+        onFrame('data', apply)
+      },
+      connection: state => connection.set(state),
+    },
+    () => (latest.get().seq > 0 ? latest.get().seq : undefined),
+  )
+}
+
+export const retryNow = (): void => stream?.retryNow()
+
+function apply(): void {
+  const messages = waiting
+  waiting = []
+  const receivedMs = Date.now()
+  let view = latest.get()
+  let oldest: number | undefined
+  for (const message of messages) {
+    if (message.event === 'hello' || message.event === 'heartbeat') learnSkew(msOf(message.data.wallUs))
+    // The console restarted: its sequences and what it holds begin anew, and so does what we believe.
+    if (message.event === 'hello' && view.run !== undefined && view.run !== message.data.run)
+      view = { ...EMPTY_VIEW, load: view.load }
+    if (message.event === 'batch') {
+      for (const item of message.data) {
+        ring.push(item, receivedMs)
+        if ('emittedWallUs' in item && item.emittedWallUs !== undefined) {
+          const at = msOf(item.receivedWallUs ?? item.emittedWallUs)
+          oldest = oldest === undefined ? at : Math.min(oldest, at)
+        }
+      }
+    } else if (message.event === 'gap') ring.push(message.data, receivedMs)
+    view = fold(view, message)
+  }
+  latest.set(view)
+  const now = consoleNow()
+  realNow.set(now)
+  if (paused.get() === undefined) {
+    viewNow.set(now)
+    shown.set({ view, until: ring.next })
+  }
+  for (const message of messages) for (const listener of listeners) listener(message)
+  if (oldest !== undefined) {
+    const since = oldest
+    // React draws in this frame; the next one begins when its pixels are out.
+    requestAnimationFrame(() => {
+      const lag = Math.max(0, consoleNow() - since)
+      recordLag(lag)
+      delayMs.set(lag)
+    })
+  }
+}
+
+export function pauseView(): void {
+  if (paused.get() === undefined) paused.set({ atMs: viewNow.get(), events: ring.next })
+}
+export function resumeView(): void {
+  if (paused.get() === undefined) return
+  paused.set(undefined)
+  viewNow.set(consoleNow())
+  shown.set({ view: latest.get(), until: ring.next })
+}
+export const togglePause = (): void => (paused.get() === undefined ? pauseView() : resumeView())

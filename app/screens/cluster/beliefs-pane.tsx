@@ -1,0 +1,302 @@
+/** Who believes what: rows are reporters, and nothing is averaged. Below, the votes or the pipeline of the chosen group. */
+import type { BeliefMatrix, BeliefRow } from '../../../shared/inspection/belief.ts'
+import { beliefMatrix, replicaIds } from '../../../shared/inspection/belief.ts'
+import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
+import type { ClusterView } from '../../../shared/inspection/view.ts'
+import { groupName } from '../../names.ts'
+import { useNowSeconds } from '../../ui/age.tsx'
+import { ageText, count, grouped } from '../../ui/format.ts'
+import { Glyph } from '../../ui/glyph.tsx'
+import { Pane } from '../../ui/pane.tsx'
+import { State } from '../../ui/state.tsx'
+import { beliefLook, livenessWord } from '../../ui/states.ts'
+
+export function BeliefsPane(props: {
+  view: ClusterView
+  group: string
+  details: ReadonlyMap<number, { readonly group: GroupSnapshotJson; readonly atMs: number }>
+}) {
+  const now = useNowSeconds()
+  const matrix = beliefMatrix(props.view, props.group, now)
+  return (
+    <Pane title="Who believes what" label="each row is one node's own report" className="p-beliefs" testId="beliefs">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
+      <div className="scroll" tabIndex={0} role="region" aria-label="Beliefs, votes and pipeline">
+        <Matrix matrix={matrix} ids={replicaIds(props.view)} />
+        <Disagreements matrix={matrix} />
+        <Votes {...props} />
+        <LogTail {...props} />
+      </div>
+    </Pane>
+  )
+}
+
+function Matrix(props: { matrix: BeliefMatrix; ids: readonly number[] }) {
+  return (
+    <table className="table beliefs">
+      <caption className="sr">Rows are reporters, columns the nodes they speak about</caption>
+      <thead>
+        <tr>
+          <th scope="col">Reporter</th>
+          {props.ids.map(id => (
+            <th key={id} scope="col" className="split">
+              about node-{id}
+            </th>
+          ))}
+          <th scope="col" className="n">
+            age
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {props.matrix.rows.map(row => (
+          <tr
+            key={row.reporter}
+            className={row.liveness === 'live' ? '' : 'old'}
+            data-testid={`belief-row-${row.reporter}`}
+          >
+            <th scope="row">node-{row.reporter}</th>
+            {row.beliefs.map(belief => (
+              <td key={belief.about} className={`split${belief.disagrees ? ' mark' : ''}`} title={belief.why}>
+                <span className={belief.disagrees ? 'differs' : undefined}>
+                  <State look={beliefLook[belief.word]}>
+                    {belief.view === undefined ? undefined : `v${belief.view}`}
+                  </State>
+                </span>
+                {belief.disagrees && <span className="sr"> differs from its peers</span>}
+              </td>
+            ))}
+            <td className="n">
+              <RowAge row={row} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function RowAge({ row }: { row: BeliefRow }) {
+  const words = row.ageMs === undefined ? 'never' : ageText(row.ageMs)
+  return row.liveness === 'live' ? (
+    <>{words}</>
+  ) : (
+    <span className="stale-note">
+      {words}, {livenessWord[row.liveness]}
+    </span>
+  )
+}
+
+function Disagreements({ matrix }: { matrix: BeliefMatrix }) {
+  const first = matrix.disagreements[0]
+  return (
+    <p className="micro disagree">
+      <Glyph name={first === undefined ? 'ok' : 'gap'} state={first === undefined ? 'ok' : 'none'} />
+      {first === undefined
+        ? 'No live node contradicts another.'
+        : `${first}${matrix.disagreements.length > 1 ? `, and ${count(matrix.disagreements.length - 1, 'more contradiction')}` : ''}.`}
+    </p>
+  )
+}
+
+/** Votes while a view change runs, with their thresholds; otherwise what the primary has in flight. */
+function Votes(props: {
+  view: ClusterView
+  group: string
+  details: ReadonlyMap<number, { readonly group: GroupSnapshotJson }>
+}) {
+  const ids = replicaIds(props.view)
+  const changing = [...props.details].filter(([, detail]) => detail.group.status === 'view_change')
+  const top = changing.sort((a, b) => b[1].group.view - a[1].group.view)[0]
+  if (!top) return <Pipeline {...props} />
+  const [collector, { group }] = top
+  const candidate = ids.length > 0 ? group.view % ids.length : 0
+  const votes = new Map(group.votes.doViewChange.map(vote => [vote.replica, vote]))
+  return (
+    <>
+      <div className="pane-head sub">
+        <h3>Votes for view {group.view}</h3>
+        <span className="label">
+          {group.view} mod {ids.length} = {candidate}, so node-{candidate} leads; counted by node-{collector}
+        </span>
+        <span className="push small ink-1">
+          SVC <b>{group.votes.startViewChange.length}</b>, DVC <b>{group.votes.doViewChange.length}</b> of{' '}
+          {group.quorums.viewChange}
+        </span>
+      </div>
+      <table className="table votes" data-testid="votes">
+        <thead>
+          <tr>
+            <th scope="col">Voter</th>
+            <th scope="col">StartViewChange</th>
+            <th scope="col">DoViewChange</th>
+            <th scope="col" className="n">
+              log_view
+            </th>
+            <th scope="col" className="n">
+              op
+            </th>
+            <th scope="col" className="n">
+              commit
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {ids.map(id => {
+            const vote = votes.get(id)
+            const svc = group.votes.startViewChange.includes(id)
+            return (
+              <tr key={id}>
+                <th scope="row">node-{id}</th>
+                <td>
+                  <span className="state">
+                    <Glyph name={svc ? 'ok' : 'absent'} state={svc ? 'ok' : 'none'} />
+                    {svc ? 'counted' : 'none'}
+                  </span>
+                </td>
+                <td>
+                  <span className="state">
+                    <Glyph name={vote ? 'ok' : 'absent'} state={vote ? 'ok' : 'none'} />
+                    {vote ? 'counted' : 'none'}
+                  </span>
+                </td>
+                <td className="n">{vote?.logView ?? ''}</td>
+                <td className="n">{vote ? grouped(vote.op) : ''}</td>
+                <td className="n">{vote ? grouped(vote.commit) : ''}</td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </>
+  )
+}
+
+function Pipeline(props: {
+  view: ClusterView
+  group: string
+  details: ReadonlyMap<number, { readonly group: GroupSnapshotJson }>
+}) {
+  const leader = [...props.details].find(
+    ([, detail]) => detail.group.role === 'primary' && detail.group.status === 'normal',
+  )
+  const ids = replicaIds(props.view)
+  const group = leader?.[1].group
+  const shown = group?.pipeline.slice(0, 4) ?? []
+  return (
+    <>
+      <div className="pane-head sub">
+        <h3>In flight</h3>
+        <span className="label">
+          {leader ? `${groupName(props.group)}, by node-${leader[0]}, its primary` : 'no node says that it leads'}
+        </span>
+        {group && (
+          <span className="push small ink-1">
+            <b>{group.pipeline.length}</b> prepared, <b>{group.requestQueue}</b> queued, quorum{' '}
+            <b>{group.quorums.replication}</b>
+          </span>
+        )}
+      </div>
+      {shown.length > 0 ? (
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col" className="n">
+                op
+              </th>
+              {ids.map(id => (
+                <th key={id} scope="col">
+                  node-{id}
+                </th>
+              ))}
+              <th scope="col">quorum</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(entry => (
+              <tr key={entry.op}>
+                <td className="n">{grouped(entry.op)}</td>
+                {ids.map(id => {
+                  const acked = entry.acks.includes(id)
+                  return (
+                    <td key={id}>
+                      <Glyph
+                        name={acked ? 'acked' : 'prepared'}
+                        state={acked ? 'ok' : 'none'}
+                        label={acked ? 'acknowledged' : 'not yet'}
+                      />
+                    </td>
+                  )
+                })}
+                <td>{entry.quorum ? 'reached' : 'waits'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      ) : (
+        <p className="note micro">Every prepare is committed: nothing waits for an acknowledgement.</p>
+      )}
+    </>
+  )
+}
+
+const TAIL = 6
+
+/** The last ops around the commit, as each node has them: committed, prepared, or not there. */
+function LogTail(props: { view: ClusterView; group: string }) {
+  const group = props.view.groups.get(props.group)
+  const ids = replicaIds(props.view)
+  if (!group || group.replicas.size === 0) return null
+  let head = 0n
+  for (const cell of group.replicas.values()) if (cell.op > head) head = cell.op
+  const first = head >= BigInt(TAIL) ? head - BigInt(TAIL) + 1n : 1n
+  const ops: bigint[] = []
+  for (let op = first; op <= head; op++) ops.push(op)
+  if (ops.length === 0) return null
+  return (
+    <table className="table tails">
+      <thead>
+        <tr>
+          <th scope="col">Log tail</th>
+          {ops.map(op => (
+            <th key={op.toString()} scope="col" className="op num">
+              {grouped(op)}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {ids.map(id => {
+          const cell = group.replicas.get(id)
+          return (
+            <tr key={id} className={cell ? '' : 'old'}>
+              <th scope="row">node-{id}</th>
+              {ops.map(op => {
+                const held = cell !== undefined && op <= cell.op
+                const done = cell !== undefined && op <= cell.commitMin
+                return (
+                  <td key={op.toString()} className="op">
+                    {held ? (
+                      <Glyph
+                        name={done ? 'ok' : 'prepared'}
+                        state={done ? 'ok' : 'backup'}
+                        label={done ? 'applied' : 'prepared'}
+                      />
+                    ) : (
+                      <>
+                        <span className="ink-3" aria-hidden="true">
+                          ·
+                        </span>
+                        <span className="sr">{cell ? 'not held' : 'no report'}</span>
+                      </>
+                    )}
+                  </td>
+                )
+              })}
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  )
+}

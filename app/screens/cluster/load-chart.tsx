@@ -1,0 +1,88 @@
+/** Acknowledged messages per second over the last two minutes, with the facts that explain its dents. Fetched when needed. */
+import { useMemo } from 'react'
+import { Area, CartesianGrid, ComposedChart, Line, ReferenceLine, ResponsiveContainer, XAxis, YAxis } from 'recharts'
+import type { LoadState } from '../../../shared/inspection/api.ts'
+import { useCell } from '../../data/cell.ts'
+import { shown } from '../../data/store.ts'
+import { clockShort, grouped } from '../../ui/format.ts'
+
+const SPAN_S = 120
+const EXPLAINS = new Set(['process_exited', 'process_paused', 'process_started', 'process_resumed', 'view_started'])
+
+export default function LoadChart({ load }: { load: LoadState }) {
+  const facts = useCell(shown, state => state.view.facts)
+  const last = load.seconds.at(-1)?.atMs ?? Math.floor(Number(load.takenWallUs) / 1_000_000) * 1000
+  const first = last - SPAN_S * 1000
+  const points = useMemo(
+    () =>
+      load.seconds
+        // The last second is not over: drawn, it would be a dent that never was.
+        .slice(0, load.state === 'running' ? -1 : undefined)
+        .map(second => ({ at: second.atMs, acked: second.acked, sent: second.sent })),
+    [load.seconds, load.state],
+  )
+  const marks = useMemo(
+    () =>
+      facts
+        .filter(
+          fact =>
+            EXPLAINS.has(fact.kind) &&
+            fact.atMs >= first &&
+            fact.atMs <= last + 1000 &&
+            (fact.kind !== 'view_started' || fact.plane === 'metadata'),
+        )
+        .slice(-6),
+    [facts, first, last],
+  )
+  const acked = points.reduce((sum, point) => sum + point.acked, 0)
+  return (
+    <div
+      className="loadchart"
+      role="img"
+      aria-label={`Acknowledged messages per second over the last two minutes, ${grouped(acked)} in all`}
+    >
+      <ResponsiveContainer width="100%" height="100%">
+        <ComposedChart data={points} margin={{ top: 16, right: 8, bottom: 0, left: 0 }}>
+          <CartesianGrid vertical={false} className="chart-grid" />
+          <XAxis
+            dataKey="at"
+            type="number"
+            domain={[first, last]}
+            ticks={[first, first + 30_000, first + 60_000, first + 90_000, last]}
+            tickFormatter={clockShort}
+            tickLine={false}
+            height={18}
+          />
+          <YAxis
+            width={46}
+            allowDecimals={false}
+            tickLine={false}
+            axisLine={false}
+            tickFormatter={(value: number) => grouped(value)}
+          />
+          <Area dataKey="acked" type="linear" isAnimationActive={false} dot={false} className="chart-acked" />
+          <Line dataKey="sent" type="linear" isAnimationActive={false} dot={false} className="chart-sent" />
+          {marks.map(fact => (
+            <ReferenceLine
+              key={fact.number}
+              x={Math.min(fact.atMs, last)}
+              className={fact.tone === 'bad' ? 'chart-mark bad' : 'chart-mark'}
+              label={{ value: shortWords(fact.kind, fact.about), position: 'insideTopLeft', className: 'chart-word' }}
+            />
+          ))}
+        </ComposedChart>
+      </ResponsiveContainer>
+    </div>
+  )
+}
+
+function shortWords(kind: string, node: number): string {
+  const what: Readonly<Record<string, string>> = {
+    process_exited: 'down',
+    process_paused: 'paused',
+    process_started: 'started',
+    process_resumed: 'resumed',
+    view_started: 'leads',
+  }
+  return `node-${node} ${what[kind] ?? kind}`
+}

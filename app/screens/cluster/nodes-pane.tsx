@@ -1,0 +1,180 @@
+/** A card a node: what its process does, what it holds in memory and on disk, and the acts upon it. */
+import { Link } from '@tanstack/react-router'
+import type { NodeAction } from '../../../shared/inspection/api.ts'
+import { replicaIds, standingOf } from '../../../shared/inspection/belief.ts'
+import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
+import { possibleActs } from '../../commands.ts'
+import { ACTION_NAMES, actOnNode, useForbidden } from '../../data/actions.ts'
+import { ActButton } from '../../ui/act-button.tsx'
+import { Age, STALE_MS, useNowSeconds } from '../../ui/age.tsx'
+import { CopyButton } from '../../ui/copy.tsx'
+import { bytesShort, duration, grouped, visible } from '../../ui/format.ts'
+import { Glyph, type GlyphName } from '../../ui/glyph.tsx'
+import { Pane } from '../../ui/pane.tsx'
+import { State } from '../../ui/state.tsx'
+import { type Look, processLook, standingLook } from '../../ui/states.ts'
+
+export function NodesPane(props: { view: ClusterView; group: string }) {
+  const ids = replicaIds(props.view)
+  return (
+    <Pane title="Nodes" label="processes of this machine" className="p-nodes" testId="nodes">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
+      <div className="scroll" tabIndex={0} role="region" aria-label="Node cards">
+        {ids.map(id => (
+          <NodeCard key={id} view={props.view} group={props.group} id={id} />
+        ))}
+      </div>
+    </Pane>
+  )
+}
+
+export function nodeState(view: ClusterView, group: string, id: number, now: number): Look {
+  const process = view.nodes.get(id)?.process
+  return process && process.state !== 'running'
+    ? processLook[process.state]
+    : standingLook[standingOf(view, group, id, now).kind]
+}
+
+function NodeCard(props: { view: ClusterView; group: string; id: number }) {
+  const { view, group, id } = props
+  const now = useNowSeconds()
+  const node = view.nodes.get(id)
+  const cell = view.groups.get(group)?.replicas.get(id)
+  const standing = standingOf(view, group, id, now)
+  const stale = node !== undefined && node.heardMs > 0 && now - node.heardMs > STALE_MS
+  const process = node?.process
+  return (
+    <article
+      className={`card${stale ? ' stale' : ''}`}
+      aria-label={`node-${id}`}
+      data-testid={`node-${id}`}
+      data-state={process?.state ?? 'unknown'}
+      data-standing={standing.kind}
+    >
+      <header className="card-head">
+        <h3>
+          <Link to="/cluster/nodes/$node" params={{ node: String(id) }} className="plain-link">
+            node-{id}
+          </Link>
+        </h3>
+        <State look={nodeState(view, group, id, now)}>
+          {standing.gap > 0n && standing.kind !== 'primary' ? `-${grouped(standing.gap)}` : undefined}
+        </State>
+        <Age atMs={node?.heardMs} push />
+      </header>
+      <dl className="kv">
+        <dt>view, durable</dt>
+        <dd>{cell ? <Pair live={cell.view} durable={cell.viewDurable} /> : '?'}</dd>
+        <dt>op, applied</dt>
+        <dd>{cell ? `${grouped(cell.op)}, ${grouped(cell.commitMin)}` : '?'}</dd>
+        <dt>pid, client port</dt>
+        <dd>
+          {process?.pid ?? 'none'}, {process?.ports?.client ?? 'none'}
+        </dd>
+      </dl>
+      <EndLine node={node} now={now} />
+      <NodeActs node={node} id={id} />
+    </article>
+  )
+}
+
+/** A live value beside what the disk holds; marked where they differ, because nothing may be sent on it meanwhile. */
+export function Pair(props: { live: number; durable: number }) {
+  return (
+    <>
+      <span className={props.live === props.durable ? undefined : 'differs'}>{props.live}</span>, {props.durable}
+    </>
+  )
+}
+
+function EndLine({ node, now }: { node: NodeView | undefined; now: number }) {
+  const process = node?.process
+  if (!process || process.state === 'running') {
+    const snapshot = node?.snapshot
+    return (
+      <p className="card-line">
+        {snapshot
+          ? `up ${duration(Math.max(0, now - msOf(snapshot.startedWallUs)))}, ${bytesShort(snapshot.memoryBytes)} resident, ${snapshot.clients} clients`
+          : 'no snapshot yet'}
+      </p>
+    )
+  }
+  const since = duration(Math.max(0, now - msOf(process.sinceWallUs)))
+  const words =
+    process.state === 'starting'
+      ? `boots since ${since}`
+      : process.state === 'paused'
+        ? `held by SIGSTOP since ${since}`
+        : `${process.refusal?.message ?? process.exit?.meaning ?? 'never started'}, ${since} ago`
+  return (
+    <p className="card-line" title={visible(words)}>
+      {visible(words)}
+    </p>
+  )
+}
+
+const GLYPHS: Readonly<Record<NodeAction, GlyphName>> = {
+  kill: 'down',
+  terminate: 'drop',
+  pause: 'pause',
+  resume: 'play',
+  start: 'play',
+  wipe: 'fail',
+}
+const SHOWN_ACTS: readonly NodeAction[] = ['kill', 'terminate', 'pause']
+
+/** The acts of a node. Places stay where they are: an act that makes no sense now gives way to the one that does. */
+export function NodeActs(props: { node: NodeView | undefined; id: number }) {
+  const forbidden = useForbidden()
+  const state = props.node?.process?.state
+  const possible = state === undefined ? [] : possibleActs[state]
+  const list: readonly NodeAction[] =
+    state === 'paused'
+      ? ['kill', 'resume']
+      : state === 'stopped' || state === 'crashed' || state === 'refused'
+        ? ['start']
+        : SHOWN_ACTS
+  return (
+    <div className="acts">
+      {list.map(action => (
+        <ActButton
+          key={action}
+          name={`${ACTION_NAMES[action]} node-${props.id}`}
+          pendingKey={['node', props.id, action]}
+          onAct={() => void actOnNode(props.id, action)}
+          why={
+            forbidden ??
+            (possible.includes(action)
+              ? undefined
+              : `A node that is ${state ?? 'not known'} cannot be asked to ${action}.`)
+          }
+          className={`btn small${action === 'kill' ? ' destructive' : ''}${action === 'start' || action === 'resume' ? ' main-act' : ''}`}
+          testId={`${action}-${props.id}`}
+        >
+          <Glyph name={GLYPHS[action]} />
+          {ACTION_NAMES[action]}
+        </ActButton>
+      ))}
+      <CopyButton
+        text={commandOf(props.node, props.id, list[0] ?? 'start')}
+        label="Copy as command"
+        className="btn small quiet push"
+      />
+    </div>
+  )
+}
+
+const SIGNALS: Readonly<Partial<Record<NodeAction, string>>> = {
+  kill: 'KILL',
+  terminate: 'TERM',
+  pause: 'STOP',
+  resume: 'CONT',
+}
+
+/** The act as a line of shell: a signal where there is a process, else the same request that the button sends. */
+export function commandOf(node: NodeView | undefined, id: number, action: NodeAction): string {
+  const pid = node?.process?.pid
+  const signal = SIGNALS[action]
+  if (signal !== undefined && pid !== null && pid !== undefined) return `kill -${signal} ${pid}`
+  return `curl -X POST -H "authorization: Bearer $QUORUMSCOPE_TOKEN" -H "idempotency-key: $(date +%s%N)" -H 'content-type: application/json' -d '{}' ${location.origin}/api/nodes/${id}/${action}`
+}

@@ -1,0 +1,320 @@
+/**
+ * The first sentence of the cluster screen: what is, why, and what comes next. Pure: from the view model and a time to
+ * words. The gravest thing first: no process, no primary where the reader looks, no primary elsewhere, a node that is
+ * not well, and only then that all is well.
+ */
+import {
+  livenessOf,
+  majorityOf,
+  type PrimaryVerdict,
+  primaryOf,
+  replicaIds,
+  type Standing,
+  standingOf,
+} from '../../../shared/inspection/belief.ts'
+import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
+import { groupName, METADATA } from '../../names.ts'
+import { count, duration, grouped } from '../../ui/format.ts'
+import type { GlyphName, StateColour } from '../../ui/glyph.tsx'
+
+export interface Situation {
+  readonly tone: 'plain' | 'good' | 'change' | 'recover' | 'bad'
+  readonly glyph: GlyphName
+  readonly colour: StateColour
+  readonly label: string
+  readonly what: string
+  readonly why: string
+  readonly next: string
+}
+
+/** Time until a timer of a replica in the group runs out, by name; undefined when it does not tick or is not known. */
+export type TimerOf = (node: number, timer: string) => number | undefined
+
+export function situationOf(
+  view: ClusterView,
+  groupId: string,
+  nowMs: number,
+  timerOf: TimerOf = () => undefined,
+): Situation {
+  const ids = replicaIds(view)
+  const label = groupId === METADATA ? 'Metadata group' : `Group ${groupName(groupId)}`
+  if (ids.length === 0) {
+    return {
+      tone: 'plain',
+      glyph: 'unknown',
+      colour: 'none',
+      label: 'Cluster',
+      what: 'Waiting for the first word of the console.',
+      why: 'The page has just opened its event stream.',
+      next: 'Nodes appear as soon as the console names them.',
+    }
+  }
+  const runs = ids.filter(id => isProcessAlive(view.nodes.get(id)))
+  if (runs.length === 0) return nothingRuns(view, ids)
+  const verdict = primaryOf(view, groupId, nowMs)
+  if (verdict.kind === 'none') return noPrimary(view, groupId, label, verdict, ids, nowMs, timerOf)
+  const others = [...view.groups.keys()].filter(id => id !== groupId && primaryOf(view, id, nowMs).kind === 'none')
+  if (others.length > 0) return primaryElsewhere(view, others, verdict.node, label, nowMs)
+  const unwell = ids
+    .map(id => ({ id, standing: standingOf(view, groupId, id, nowMs) }))
+    .filter(item => item.standing.kind !== 'primary' && item.standing.kind !== 'healthy')
+    .sort((a, b) => WEIGHT[b.standing.kind] - WEIGHT[a.standing.kind])
+  const worst = unwell[0]
+  if (worst) return oneUnwell(view, label, worst.id, worst.standing, unwell.length, verdict, ids, nowMs)
+  return allWell(view, groupId, label, verdict, ids, timerOf)
+}
+
+const WEIGHT: Readonly<Record<Standing['kind'], number>> = {
+  tombstoned: 9,
+  down: 8,
+  silent: 7,
+  paused: 6,
+  view_change: 5,
+  recovering: 4,
+  behind: 3,
+  unknown: 2,
+  healthy: 0,
+  primary: 0,
+}
+
+const isProcessAlive = (node: NodeView | undefined): boolean => {
+  const state = node?.process?.state
+  return state === undefined
+    ? node?.boot !== undefined
+    : state === 'starting' || state === 'running' || state === 'paused'
+}
+
+const names = (ids: readonly number[]): string => ids.map(id => `node-${id}`).join(' and ')
+
+function nothingRuns(view: ClusterView, ids: readonly number[]): Situation {
+  const refused = ids.find(id => view.nodes.get(id)?.process?.state === 'refused')
+  const process = refused === undefined ? undefined : view.nodes.get(refused)?.process
+  return {
+    tone: 'bad',
+    glyph: refused === undefined ? 'down' : 'refused',
+    colour: 'danger',
+    label: 'Cluster',
+    what: 'No node runs.',
+    why: process?.exit
+      ? `node-${refused} refused to boot: ${process.exit.meaning}`
+      : `All ${count(ids.length, 'process', 'processes')} ended or were never started.`,
+    next: 'Start the nodes below; what was acknowledged on disk is read back at boot.',
+  }
+}
+
+function noPrimary(
+  view: ClusterView,
+  groupId: string,
+  label: string,
+  verdict: Extract<PrimaryVerdict, { kind: 'none' }>,
+  ids: readonly number[],
+  nowMs: number,
+  timerOf: TimerOf,
+): Situation {
+  const group = view.groups.get(groupId)
+  const starting = ids.filter(id => view.nodes.get(id)?.process?.state === 'starting')
+  if (!group && starting.length > 0) {
+    return {
+      tone: 'recover',
+      glyph: 'recover',
+      colour: 'recover',
+      label,
+      what: `${names(starting)} ${starting.length === 1 ? 'is' : 'are'} starting.`,
+      why: 'A node reads its data directory back before it speaks.',
+      next: `A majority of ${majorityOf(ids.length)} settles in one view and serves.`,
+    }
+  }
+  const since = verdict.last && nowMs - verdict.last.atMs > 0 ? ` for ${duration(nowMs - verdict.last.atMs)}` : ''
+  const change = verdict.reason === 'view_change'
+  return {
+    tone: change ? 'change' : 'bad',
+    glyph: change ? 'change' : 'down',
+    colour: change ? 'change' : 'danger',
+    label,
+    what: `No primary${since}.`,
+    why: sentence(verdict.words),
+    next: nextWithout(verdict, ids, nowMs, view, timerOf),
+  }
+}
+
+function nextWithout(
+  verdict: Extract<PrimaryVerdict, { kind: 'none' }>,
+  ids: readonly number[],
+  nowMs: number,
+  view: ClusterView,
+  timerOf: TimerOf,
+): string {
+  const live = ids.filter(id => livenessOf(view.nodes.get(id), nowMs) === 'live')
+  const soonest = (timer: string): string => {
+    const times = live.map(id => timerOf(id, timer)).filter(time => time !== undefined)
+    return times.length === 0 ? 'soon' : `in ${duration(Math.min(...times))}`
+  }
+  const needed = majorityOf(ids.length) - live.length
+  switch (verdict.reason) {
+    case 'no_reports':
+      return 'Wait for a node to answer, or start one.'
+    case 'no_quorum':
+      return `${count(needed, 'more node')} must run: start ${names(verdict.missing.slice(0, Math.max(1, needed)))}. Until then writes are refused.`
+    case 'primary_paused':
+      return `Resume node-${verdict.last?.node ?? verdict.missing[0]}, or the others elect ${soonest('normalHeartbeat')}.`
+    case 'primary_down':
+    case 'primary_silent':
+      return `The heartbeat timer of a backup runs out ${soonest('normalHeartbeat')}; then the others elect.`
+    case 'view_change':
+      return `A new primary leads once ${majorityOf(ids.length)} of ${ids.length} voted, or the next view is tried ${soonest('viewChangeStatus')}.`
+    case 'disagree':
+      return 'The next heartbeat or view change settles it.'
+  }
+}
+
+function primaryElsewhere(
+  view: ClusterView,
+  others: readonly string[],
+  leads: number,
+  label: string,
+  nowMs: number,
+): Situation {
+  const first = others[0]!
+  const verdict = primaryOf(view, first, nowMs)
+  return {
+    tone: 'change',
+    glyph: 'change',
+    colour: 'change',
+    label: `${count(others.length, 'group')} of ${view.groups.size}`,
+    what: `No primary in ${others.slice(0, 3).map(groupName).join(', ')}${others.length > 3 ? ` and ${others.length - 3} more` : ''}.`,
+    why: verdict.kind === 'none' ? sentence(verdict.words) : '',
+    next: `${label} is served by node-${leads} meanwhile.`,
+  }
+}
+
+function oneUnwell(
+  view: ClusterView,
+  label: string,
+  id: number,
+  standing: Standing,
+  howMany: number,
+  verdict: Extract<PrimaryVerdict, { kind: 'primary' }>,
+  ids: readonly number[],
+  nowMs: number,
+): Situation {
+  const process = view.nodes.get(id)?.process
+  const since = process && process.state !== 'running' ? ` for ${duration(nowMs - msOf(process.sinceWallUs))}` : ''
+  const serves = `node-${verdict.node} leads view ${verdict.view} of this group with ${verdict.agreeing.length} of ${ids.length}; writes are served.`
+  const more = howMany > 1 ? ` ${count(howMany - 1, 'other node')} not well either.` : ''
+  const gap = standing.gap > 0n ? `${grouped(standing.gap)} ${standing.gap === 1n ? 'op' : 'ops'}` : ''
+  switch (standing.kind) {
+    case 'down':
+      return {
+        tone: 'bad',
+        glyph: process?.state === 'refused' ? 'refused' : 'down',
+        colour: 'danger',
+        label,
+        what: process?.state === 'refused' ? `node-${id} refused to boot.` : `node-${id} is down${since}.`,
+        why: `${process?.exit ? sentence(process.exit.meaning) : ''} ${serves}${more}`.trim(),
+        next: `Start node-${id}: it reads its disk, asks for the view and fetches what it missed.`,
+      }
+    case 'paused':
+      return {
+        tone: 'change',
+        glyph: 'stopped',
+        colour: 'change',
+        label,
+        what: `node-${id} is paused${since}.`,
+        why: `SIGSTOP holds its process; its memory is intact. ${serves}${more}`,
+        next: `Resume node-${id} and it catches up from its peers.`,
+      }
+    case 'silent':
+      return {
+        tone: 'bad',
+        glyph: 'unknown',
+        colour: 'none',
+        label,
+        what: `node-${id} does not answer.`,
+        why: `Its process runs, and it was not heard for ${duration(nowMs - (view.nodes.get(id)?.heardMs ?? nowMs))}. ${serves}`,
+        next: 'What is shown of it is old until it speaks again.',
+      }
+    case 'recovering':
+    case 'behind':
+      return {
+        tone: 'recover',
+        glyph: 'recover',
+        colour: 'recover',
+        label,
+        what:
+          standing.kind === 'recovering'
+            ? `node-${id} recovers${gap ? `, ${gap} behind` : ''}.`
+            : `node-${id} is behind${gap ? ` by ${gap}` : ''}.`,
+        why: `It must not vote or lead on what it has not. ${serves}`,
+        next: `It asks its peers for the missing ops until the gap is closed.${more}`,
+      }
+    case 'view_change':
+      return {
+        tone: 'change',
+        glyph: 'change',
+        colour: 'change',
+        label,
+        what: `node-${id} is in a view change of its own.`,
+        why: serves,
+        next: 'It joins the served view when it hears of it.',
+      }
+    case 'tombstoned':
+      return {
+        tone: 'bad',
+        glyph: 'refused',
+        colour: 'danger',
+        label,
+        what: `node-${id} refuses this group.`,
+        why: `${sentence(standing.words)} ${serves}`,
+        next: 'See its boot steps for what it found on disk.',
+      }
+    default:
+      return {
+        tone: 'plain',
+        glyph: 'unknown',
+        colour: 'none',
+        label,
+        what: `node-${id} has not been heard yet.`,
+        why: serves,
+        next: 'It appears with its first report.',
+      }
+  }
+}
+
+function allWell(
+  view: ClusterView,
+  groupId: string,
+  label: string,
+  verdict: Extract<PrimaryVerdict, { kind: 'primary' }>,
+  ids: readonly number[],
+  timerOf: TimerOf,
+): Situation {
+  const cell = view.groups.get(groupId)?.replicas.get(verdict.node)
+  const beat = timerOf(verdict.node, 'commitMessage')
+  const patience = ids.filter(id => id !== verdict.node).map(id => timerOf(id, 'normalHeartbeat'))
+  const least = patience.some(time => time !== undefined)
+    ? Math.min(...patience.map(time => time ?? Number.POSITIVE_INFINITY))
+    : undefined
+  const solo = ids.length === 1
+  return {
+    tone: 'good',
+    glyph: 'ok',
+    colour: 'ok',
+    label,
+    what: solo
+      ? `node-${verdict.node} serves alone in view ${verdict.view}.`
+      : `node-${verdict.node} leads view ${verdict.view}; all ${ids.length} nodes agree.`,
+    why: cell
+      ? `Op ${grouped(cell.op)}, committed to ${grouped(cell.commitMax)}${solo ? '' : '; no backup lacks what was committed a second ago'}.`
+      : '',
+    next: solo
+      ? 'There is no other copy: a solo node answers to its own disk.'
+      : beat === undefined
+        ? 'A heartbeat from the primary keeps the backups quiet.'
+        : `Heartbeat due in ${duration(beat)}${least === undefined ? '' : `; a backup would doubt after ${duration(least)}`}.`,
+  }
+}
+
+const sentence = (words: string): string => {
+  const text = words.charAt(0).toUpperCase() + words.slice(1)
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}

@@ -1,0 +1,54 @@
+import { Link } from '@tanstack/react-router'
+import { livenessOf, replicaIds } from '../../shared/inspection/belief.ts'
+import { useCell } from '../data/cell.ts'
+import { shown } from '../data/store.ts'
+import { useNowSeconds } from '../ui/age.tsx'
+import { Glyph } from '../ui/glyph.tsx'
+import { nodeLook } from './node-look.ts'
+
+const SCREENS = [
+  { heading: 'Watch', links: [{ to: '/cluster', name: 'Cluster' }] },
+  {
+    heading: 'Bytes',
+    links: [
+      { to: '/partitions', name: 'Partitions' },
+      { to: '/superblocks', name: 'Superblocks' },
+    ],
+  },
+  { heading: 'Page', links: [{ to: '/settings', name: 'Settings' }] },
+] as const
+
+export function Nav() {
+  const view = useCell(shown, state => state.view)
+  const now = useNowSeconds()
+  return (
+    <nav className="nav" aria-label="Screens">
+      {SCREENS.map(group => (
+        <div key={group.heading} className="nav-group">
+          <h2>{group.heading}</h2>
+          {group.links.map(link => (
+            <Link key={link.to} to={link.to} activeOptions={{ exact: link.to === '/cluster' }}>
+              {link.name}
+            </Link>
+          ))}
+        </div>
+      ))}
+      <ul className="nav-nodes" aria-label="Nodes">
+        {replicaIds(view).map(id => {
+          const node = view.nodes.get(id)
+          const look = nodeLook(view, id, now)
+          return (
+            <li key={id} data-testid={`nav-node-${id}`} data-liveness={livenessOf(node, now)}>
+              <Link to="/cluster/nodes/$node" params={{ node: String(id) }} className="nav-node">
+                <Glyph name={look.glyph} state={look.colour} />
+                <span>node-{id}</span>
+                <span className="sr">{look.word}</span>
+                <span className="push">{look.note}</span>
+              </Link>
+            </li>
+          )
+        })}
+      </ul>
+    </nav>
+  )
+}

@@ -1,0 +1,80 @@
+/** One place that says how a state looks: its shape, its colour and its word. */
+import type { ProcessState } from '../../shared/inspection/api.ts'
+import type { Belief, Liveness, PrimaryVerdict, Standing } from '../../shared/inspection/belief.ts'
+import type { Fact } from '../../shared/inspection/view.ts'
+import type { GlyphName, StateColour } from './glyph.tsx'
+
+export interface Look {
+  readonly glyph: GlyphName
+  readonly colour: StateColour
+  readonly word: string
+}
+const look = (glyph: GlyphName, colour: StateColour, word: string): Look => ({ glyph, colour, word })
+
+export const standingLook: Readonly<Record<Standing['kind'], Look>> = {
+  primary: look('primary', 'primary', 'Primary'),
+  healthy: look('backup', 'backup', 'Backup'),
+  behind: look('recover', 'recover', 'Behind'),
+  recovering: look('recover', 'recover', 'Recovering'),
+  view_change: look('change', 'change', 'View change'),
+  tombstoned: look('refused', 'danger', 'Refused'),
+  paused: look('stopped', 'change', 'Paused'),
+  silent: look('unknown', 'none', 'Silent'),
+  down: look('down', 'danger', 'Down'),
+  unknown: look('unknown', 'none', 'Not heard'),
+}
+
+export const processLook: Readonly<Record<ProcessState, Look>> = {
+  starting: look('recover', 'recover', 'Starting'),
+  running: look('backup', 'backup', 'Running'),
+  paused: look('stopped', 'change', 'Paused'),
+  stopped: look('down', 'danger', 'Stopped'),
+  crashed: look('down', 'danger', 'Crashed'),
+  refused: look('refused', 'danger', 'Refused to boot'),
+}
+
+export const beliefLook: Readonly<Record<Belief['word'], Look>> = {
+  primary: look('primary', 'primary', 'Primary'),
+  backup: look('backup', 'backup', 'Backup'),
+  candidate: look('change', 'change', 'Candidate'),
+  voted: look('change', 'change', 'Voted'),
+  no_vote: look('unknown', 'none', 'No vote'),
+  recovering: look('recover', 'recover', 'Recovering'),
+  silent: look('down', 'danger', 'No link'),
+  nothing: look('unknown', 'none', 'Says nothing'),
+}
+
+export const livenessWord: Readonly<Record<Liveness, string>> = {
+  live: 'live',
+  paused: 'paused',
+  silent: 'silent',
+  down: 'dead',
+  unknown: 'not heard',
+}
+
+export const verdictLook = (verdict: PrimaryVerdict): Look =>
+  verdict.kind === 'primary'
+    ? look('ok', 'ok', 'Serving')
+    : verdict.reason === 'view_change'
+      ? look('change', 'change', 'No primary')
+      : look('down', 'danger', 'No primary')
+
+export const factLook = (fact: Pick<Fact, 'kind' | 'tone'>): Pick<Look, 'glyph' | 'colour'> => {
+  const known = factGlyphs[fact.kind]
+  if (known) return known
+  if (fact.tone === 'bad') return { glyph: 'fail', colour: 'danger' }
+  if (fact.tone === 'change') return { glyph: 'change', colour: 'change' }
+  if (fact.tone === 'good') return { glyph: 'ok', colour: 'ok' }
+  return { glyph: 'commit', colour: 'none' }
+}
+const factGlyphs: Readonly<Record<string, Pick<Look, 'glyph' | 'colour'>>> = {
+  gap: { glyph: 'gap', colour: 'none' },
+  process_exited: { glyph: 'down', colour: 'danger' },
+  process_paused: { glyph: 'stopped', colour: 'change' },
+  view_started: { glyph: 'primary', colour: 'primary' },
+  view_adopted: { glyph: 'backup', colour: 'backup' },
+  probe_started: { glyph: 'recover', colour: 'recover' },
+  repair_started: { glyph: 'recover', colour: 'recover' },
+  start_view_change_received: { glyph: 'svc', colour: 'change' },
+  do_view_change_received: { glyph: 'dvc', colour: 'change' },
+}
