@@ -205,7 +205,7 @@ async function persist(
     return { failed: new EngineError('PersistFailed', `${segment.logPath} has no writer`, { path: segment.logPath }) }
   const log = writers.log.file
   try {
-    await before
+    if (before) await before
   } catch (error) {
     return { failed: persistError('stale consumer offsets', segment, error) }
   }

@@ -1,14 +1,14 @@
 /** A partition on a memory disk with a pump of its own, for the tests of this folder. */
 import { EngineError } from '../../bytes/errors.ts'
 import { createHash, type Hash } from '../../bytes/hash.ts'
-import { Checksum, ClientId, GroupId, Micros, Op, type ReplicaId, type View } from '../../bytes/units.ts'
-import { produceBatch } from '../../protocol/batch.ts'
+import { Checksum, ClientId, GroupId, Micros, Offset, Op, type ReplicaId, type View } from '../../bytes/units.ts'
+import { decodeBatch, produceBatch } from '../../protocol/batch.ts'
 import { Command } from '../../protocol/commands.ts'
 import { packGroup } from '../../protocol/groups.ts'
 import { type PrepareHeader, prepareLayout } from '../../protocol/headers.ts'
 import { Operation } from '../../protocol/operations.ts'
 import type { Disk } from '../../storage/disk.ts'
-import type { PartitionHost, PartitionOptions, PartitionSettings } from '../contract.ts'
+import type { Applied, Partition, PartitionHost, PartitionOptions, PartitionSettings } from '../contract.ts'
 
 export const hash: Hash = await createHash()
 
@@ -137,6 +137,54 @@ export function prepare(
   return { header, frame }
 }
 
+/** Drives a partition as a group does that commits each op at once, unless it is told to wait. */
+export class Sender {
+  readonly partition: Partition
+  op: bigint
+  timestamp: bigint
+
+  constructor(partition: Partition, op = 0n, timestamp = 1_700_000_000_001_000n) {
+    this.partition = partition
+    this.op = op
+    this.timestamp = timestamp
+  }
+
+  append(payloads: readonly Uint8Array[], role: 'primary' | 'backup' = 'primary'): PrepareHeader {
+    this.op++
+    this.timestamp++
+    const { header, frame } = prepare(this.op, producedBatch(payloads), { timestamp: Micros(this.timestamp) })
+    const result = this.partition.append(role, header, frame)
+    if (!result.ok) throw result.error
+    return header
+  }
+
+  send(...payloads: (string | Uint8Array)[]): Applied {
+    return this.partition.apply(
+      this.append(payloads.map(payload => (typeof payload === 'string' ? text(payload) : payload))),
+    )
+  }
+}
+
+/** `offset:payload` of each message of a poll reply, checksums verified. */
+export function messagesOf(records: readonly Uint8Array[]): string[] {
+  return records.flatMap(record => {
+    const { header, messages } = decodeBatch(record, 0, hash)
+    return messages.map(
+      message =>
+        `${header.baseOffset + BigInt(message.header.offsetDelta)}:${new TextDecoder().decode(message.payload)}`,
+    )
+  })
+}
+
+export async function pollOffset(
+  partition: Partition,
+  from: bigint,
+  count = 100_000,
+  bytesMax = 1 << 26,
+): Promise<string[]> {
+  return messagesOf((await partition.poll({ kind: 'offset', offset: Offset(from) }, count, bytesMax)).records)
+}
+
 /** Lets everything that is ready run. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) await new Promise<void>(resolve => setImmediate(resolve))
@@ -145,4 +193,13 @@ export async function settle(): Promise<void> {
 export function must<T>(value: T | undefined | null): T {
   if (value === undefined || value === null) throw new EngineError('TestBroken', 'a value is missing')
   return value
+}
+
+/** Waits for something that other turns of the event loop bring about; fails when it never comes. */
+export async function until(holds: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 1000; turn++) {
+    if (holds()) return
+    await new Promise<void>(resolve => setImmediate(resolve))
+  }
+  throw new EngineError('TestBroken', 'what the test waits for did not come')
 }
