@@ -8,7 +8,7 @@ import type { z } from 'zod'
 import { apiError, STREAM_EVENTS, type StreamMessage } from '../../shared/inspection/api.ts'
 import { backoffMs } from './backoff.ts'
 import { type Source, SourceError, type Stream, type StreamListener } from './source.ts'
-import { token } from './token.ts'
+import { forget, token } from './token.ts'
 
 /** The console sends a heartbeat every 5 s; two missing ones and a little are silence. */
 const SILENCE_MS = 12_000
@@ -51,6 +51,7 @@ async function answer<T>(path: string, schema: z.ZodType<T>, ask: () => Promise<
   if (!response.ok) {
     const said = apiError.safeParse(body)
     if (said.success) {
+      if (said.data.code === 'CON_TOKEN_WRONG') forget()
       const { code, message, advice, cause } = said.data
       throw new SourceError(
         code,

@@ -1,16 +1,14 @@
 /** Questions to the console: one place for paths, keys and how often each is asked again. */
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query'
-import { z } from 'zod'
 import { type StreamMessage, topicsAnswer } from '../../shared/inspection/api.ts'
+import { groupAnswer } from '../../shared/inspection/node-api.ts'
 import {
   batchesSnapshot,
   bytesSnapshot,
   clientSnapshot,
-  groupSnapshot,
   indexSnapshot,
   partitionSnapshot,
   recoverySnapshot,
-  reporter,
   superblocksSnapshot,
   walSnapshot,
 } from '../../shared/inspection/snapshots.ts'
@@ -43,7 +41,6 @@ export interface PartitionAt {
   readonly topic: string
   readonly partition: string
 }
-const groupAnswer = z.object({ reporter, group: groupSnapshot })
 const partitionPath = (node: number, at: PartitionAt): string =>
   `/api/nodes/${node}/partitions/${at.stream}/${at.topic}/${at.partition}`
 
@@ -125,7 +122,7 @@ export const queries = {
       ],
       queryFn: ({ signal }) =>
         liveSource.read(
-          `${partitionPath(node, at)}/segments/${segment}/bytes?file=${file}&position=${position}&length=${length}`,
+          `${partitionPath(node, at)}/segments/${segment}/bytes?kind=${file}&position=${position}&length=${length}`,
           bytesSnapshot,
           signal,
         ),

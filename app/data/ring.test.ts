@@ -61,7 +61,9 @@ describe('EventRing', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { maxLength: 60 }), fc.integer({ min: 1, max: 10 }), (facts, limit) => {
         const ring = new EventRing(32)
-        facts.forEach((fact, index) => ring.push(event(index + 1, { class: fact ? 'fact' : 'flow' }), 0))
+        facts.forEach((fact, index) => {
+          ring.push(event(index + 1, { class: fact ? 'fact' : 'flow' }), 0)
+        })
         const expected = facts
           .map((fact, index) => ({ fact, seq: index + 1 }))
           .slice(-32)
@@ -88,7 +90,9 @@ describe('EventRing', () => {
         (times, buckets) => {
           const ring = new EventRing(100)
           const sorted = [...times].sort((a, b) => a - b)
-          sorted.forEach((ms, index) => ring.push(event(index + 1, { wallUs: String(ms * 1000) }), 0))
+          sorted.forEach((ms, index) => {
+            ring.push(event(index + 1, { wallUs: String(ms * 1000) }), 0)
+          })
           const counts = ring.histogram(2000, 8000, buckets)
           const sum = counts.reduce((total, count) => total + count, 0)
           expect(sum).toBe(sorted.filter(ms => ms >= 2000 && ms < 8000).length)

@@ -37,3 +37,13 @@ export function remember(value: string): void {
     // See above.
   }
 }
+
+/** The console refused it: it prints a new one at every start. */
+export function forget(): void {
+  token.set(undefined)
+  try {
+    localStorage.removeItem(KEY)
+  } catch {
+    // See above.
+  }
+}

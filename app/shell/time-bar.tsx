@@ -20,7 +20,7 @@ export function TimeBar() {
   const frozen = useCell(paused)
   const link = useCell(connection)
   return (
-    <footer className="timebar" aria-label="Time">
+    <section className="timebar" aria-label="Time">
       <div className="transport">
         <button
           className="iconbtn"
@@ -40,7 +40,7 @@ export function TimeBar() {
           <PausedAge atMs={frozen.atMs} since={frozen.events} />
         )}
       </div>
-    </footer>
+    </section>
   )
 }
 

@@ -65,10 +65,21 @@ export const wallMs = (us: string): number => Number(us) / 1000
 export const count = (value: number | string, noun: string, plural = `${noun}s`): string =>
   `${grouped(value)} ${String(value) === '1' ? noun : plural}`
 
+/** Characters of a name from outside that draw nothing, or turn the direction of what follows. */
+const isInvisible = (code: number): boolean =>
+  code < 0x20 ||
+  (code >= 0x7f && code <= 0x9f) ||
+  code === 0x200e ||
+  code === 0x200f ||
+  (code >= 0x202a && code <= 0x202e) ||
+  (code >= 0x2066 && code <= 0x2069)
+
 /** A name from outside, safe to show in a line: control characters and direction marks become visible escapes. */
-export const visible = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must become visible
-  text.replace(
-    /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-    char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+export function visible(text: string): string {
+  let out = ''
+  for (const char of text) {
+    const code = char.codePointAt(0)!
+    out += isInvisible(code) ? `\\u${code.toString(16).padStart(4, '0')}` : char
+  }
+  return out
+}

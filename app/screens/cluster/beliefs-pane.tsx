@@ -8,6 +8,7 @@ import { useNowSeconds } from '../../ui/age.tsx'
 import { ageText, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { beliefLook, livenessWord } from '../../ui/states.ts'
 
@@ -20,13 +21,12 @@ export function BeliefsPane(props: {
   const matrix = beliefMatrix(props.view, props.group, now)
   return (
     <Pane title="Who believes what" label="each row is one node's own report" className="p-beliefs" testId="beliefs">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
-      <div className="scroll" tabIndex={0} role="region" aria-label="Beliefs, votes and pipeline">
+      <Scroll name="Beliefs, votes and pipeline">
         <Matrix matrix={matrix} ids={replicaIds(props.view)} />
         <Disagreements matrix={matrix} />
         <Votes {...props} />
         <LogTail {...props} />
-      </div>
+      </Scroll>
     </Pane>
   )
 }
@@ -79,7 +79,7 @@ function Matrix(props: { matrix: BeliefMatrix; ids: readonly number[] }) {
 function RowAge({ row }: { row: BeliefRow }) {
   const words = row.ageMs === undefined ? 'never' : ageText(row.ageMs)
   return row.liveness === 'live' ? (
-    <>{words}</>
+    words
   ) : (
     <span className="stale-note">
       {words}, {livenessWord[row.liveness]}

@@ -10,6 +10,7 @@ import { useNowSeconds } from '../../ui/age.tsx'
 import { count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { standingLook, verdictLook } from '../../ui/states.ts'
 
@@ -22,7 +23,7 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
   const ids = replicaIds(view)
   const groups = [...view.groups.values()].sort((a, b) => byGroup(a.group, b.group))
   const waits = groups.filter(group => primaryOf(view, group.group, now).kind === 'none').length
-  const box = useRef<HTMLDivElement>(null)
+  const box = useRef<HTMLElement>(null)
   const rows = useVirtualizer({
     count: groups.length,
     getScrollElement: () => box.current,
@@ -39,8 +40,7 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
       className="p-groups"
       testId="groups"
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
-      <div className="scroll" ref={box} tabIndex={0} role="region" aria-label="Groups">
+      <Scroll ref={box} name="Groups">
         <table className="table groups">
           <thead>
             <tr>
@@ -55,7 +55,11 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
             </tr>
           </thead>
           <tbody>
-            {before > 0 && <tr style={{ height: before }} aria-hidden="true" />}
+            {before > 0 && (
+              <tr className="spacer">
+                <td colSpan={99} style={{ height: before }} />
+              </tr>
+            )}
             {items.map(item => {
               const group = groups[item.index]!
               return (
@@ -71,10 +75,14 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
                 />
               )
             })}
-            {after > 0 && <tr style={{ height: after }} aria-hidden="true" />}
+            {after > 0 && (
+              <tr className="spacer">
+                <td colSpan={99} style={{ height: after }} />
+              </tr>
+            )}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Pane>
   )
 }

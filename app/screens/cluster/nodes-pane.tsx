@@ -11,6 +11,7 @@ import { CopyButton } from '../../ui/copy.tsx'
 import { bytesShort, duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph, type GlyphName } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { type Look, processLook, standingLook } from '../../ui/states.ts'
 
@@ -18,12 +19,11 @@ export function NodesPane(props: { view: ClusterView; group: string }) {
   const ids = replicaIds(props.view)
   return (
     <Pane title="Nodes" label="processes of this machine" className="p-nodes" testId="nodes">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
-      <div className="scroll" tabIndex={0} role="region" aria-label="Node cards">
+      <Scroll name="Node cards">
         {ids.map(id => (
           <NodeCard key={id} view={props.view} group={props.group} id={id} />
         ))}
-      </div>
+      </Scroll>
     </Pane>
   )
 }

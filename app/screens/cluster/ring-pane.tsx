@@ -15,6 +15,7 @@ import { useNowSeconds } from '../../ui/age.tsx'
 import { ageText, duration, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { type Look, processLook, standingLook } from '../../ui/states.ts'
 
 type SuperblockGroup = SuperblocksSnapshot['groups'][number]
@@ -89,6 +90,7 @@ function RingPicture(
   const standings = ids.map(id => standingOf(view, group, id, now))
   const summary = ids.map((id, index) => `node-${id} ${standings[index]!.words}`).join(', ')
   return (
+    // biome-ignore lint/a11y/useSemanticElements: a drawing whose nodes are links of their own
     <svg
       viewBox={`0 0 ${layout.width} ${layout.height}`}
       width={layout.width}
@@ -357,8 +359,7 @@ function RingTable(props: RingProps) {
   const now = useNowSeconds()
   const ids = replicaIds(view)
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
-    <div className="scroll" tabIndex={0} role="region" aria-label="Ring as table">
+    <Scroll name="Ring as table">
       <table className="table" data-testid="ring-table">
         <thead>
           <tr>
@@ -408,6 +409,6 @@ function RingTable(props: RingProps) {
           })}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }
