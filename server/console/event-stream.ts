@@ -9,7 +9,6 @@
 import type { ServerResponse } from 'node:http'
 import type { ClusterNode, LoadState, StreamHello, StreamSnapshot } from '../../shared/inspection/api.ts'
 import { CONSOLE_NODE, type EventGap } from '../../shared/inspection/envelope.ts'
-import { ConsoleError } from './errors.ts'
 import type { EventLog, PublishedBatch } from './event-log.ts'
 import { wallUs } from './wall.ts'
 
@@ -59,11 +58,12 @@ export class EventStream {
     return this.#readers.size
   }
 
-  /** Adds a reader that continues after `after`, or starts now. @throws ConsoleError CON_TOO_MANY_READERS */
+  get full(): boolean {
+    return this.#readers.size >= READERS_MAX
+  }
+
+  /** Adds a reader that continues after `after`, or starts now. The caller has looked at `full`. */
   add(socket: ReaderSocket, after: number | undefined): void {
-    if (this.#readers.size >= READERS_MAX) {
-      throw new ConsoleError('CON_TOO_MANY_READERS', `${READERS_MAX} readers follow this console already.`)
-    }
     const reader = new Reader(socket, this.#log, this.#state, this.#run, after)
     this.#readers.add(reader)
     socket.on('close', () => this.#readers.delete(reader))

@@ -21,9 +21,10 @@ export class NodeHttp {
   readonly #agent = new http.Agent({ keepAlive: true, maxSockets: 8, maxFreeSockets: 2 })
 
   /** @throws ConsoleError CON_NODE_DOWN, CON_NODE_SILENT, CON_NO_SUCH_THING, CON_BAD_REQUEST, CON_NODE_ERROR */
-  get(node: number, endpoint: NodeEndpoint, path: string, timeoutMs = ANSWER_TIMEOUT_MS): Promise<NodeAnswer> {
+  get(node: number, endpoint: NodeEndpoint, path: string, method: 'GET' | 'POST' = 'GET'): Promise<NodeAnswer> {
+    const timeoutMs = ANSWER_TIMEOUT_MS
     return new Promise((resolve, reject) => {
-      const request = http.get({ ...endpoint, path, agent: this.#agent }, response => {
+      const request = http.request({ ...endpoint, path, method, agent: this.#agent }, response => {
         const chunks: Buffer[] = []
         let bytes = 0
         response.on('data', (chunk: Buffer) => {
@@ -56,6 +57,7 @@ export class NodeHttp {
         )
       }
       request.on('error', fail)
+      request.end()
     })
   }
 
@@ -80,7 +82,7 @@ function understand(node: number, status: number, text: string, bytes: number): 
     )
   }
   if (status === 200) return { json, bytes }
-  const said = json as { code?: unknown; message?: unknown }
+  const said = (json as { error?: { code?: unknown; message?: unknown } } | null)?.error
   const origin = { code: String(said?.code ?? status), message: String(said?.message ?? '') }
   const words = `node-${node}: ${origin.message || `status ${status}`}`
   if (status === 404) throw new ConsoleError('CON_NO_SUCH_THING', words, origin)

@@ -7,7 +7,7 @@
  */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { EventEnvelope, EventGap } from '../../shared/inspection/envelope.ts'
-import { NODE_HEARTBEAT_MS, NODE_PATHS, nodePath } from '../../shared/inspection/node-api.ts'
+import { NODE_HEARTBEAT_MS, nodePath } from '../../shared/inspection/node-api.ts'
 import { type NodeSnapshot, nodeSnapshot } from '../../shared/inspection/snapshots.ts'
 import type { NodeEndpoint, NodeHttp } from './node-http.ts'
 import { wallMs } from './wall.ts'
@@ -31,8 +31,8 @@ const SNAPSHOT_SOON_MS = 100
 export const SILENT_MS = 3 * NODE_HEARTBEAT_MS
 const BACKOFF_MS = 50
 const BACKOFF_MAX_MS = 1_000
-/** A line is one batch of events. */
-const LINE_CHARS_MAX = 4 * 1024 * 1024
+/** A line is one event. */
+const LINE_CHARS_MAX = 1024 * 1024
 
 export class NodeWatcher {
   readonly node: number
@@ -156,33 +156,29 @@ export class NodeWatcher {
     let pending = ''
     response.on('data', (text: string) => {
       this.#heard()
-      pending += text
-      let from = 0
-      for (let end = pending.indexOf('\n'); end >= 0; end = pending.indexOf('\n', from)) {
-        this.#line(pending.slice(from, end))
-        from = end + 1
-      }
-      pending = pending.slice(from)
+      const lines = (pending + text).split('\n')
+      pending = lines.pop()!
+      this.#lines(lines)
       if (pending.length > LINE_CHARS_MAX) ended(`a line of more than ${LINE_CHARS_MAX} characters`)
     })
     response.on('error', error => ended(error.message))
     response.on('close', () => ended('the node closed its event stream'))
   }
 
-  #line(text: string): void {
-    if (text.trim() === '') return
-    let value: unknown
-    try {
-      value = JSON.parse(text)
-    } catch {
-      this.malformed += 1
-      return
+  #lines(lines: readonly string[]): void {
+    const items: (EventEnvelope | EventGap)[] = []
+    for (const line of lines) {
+      // An empty line is a heartbeat.
+      if (line === '') continue
+      let item: unknown
+      try {
+        item = JSON.parse(line)
+      } catch {
+        this.malformed += 1
+        continue
+      }
+      if (this.#accept(item)) items.push(item as EventEnvelope | EventGap)
     }
-    if (!Array.isArray(value)) {
-      this.malformed += 1
-      return
-    }
-    const items = value.filter((item): item is EventEnvelope | EventGap => this.#accept(item))
     if (items.length === 0) return
     this.#listener.events(this.node, items)
     if (items.some(item => 'class' in item && item.class === 'fact')) this.refresh()
@@ -231,7 +227,7 @@ export class NodeWatcher {
     this.#lastAskedMs = performance.now()
     const askedSeq = this.#listener.seq()
     try {
-      const answer = await this.#http.get(this.node, endpoint, NODE_PATHS.snapshot)
+      const answer = await this.#http.get(this.node, endpoint, nodePath.snapshot)
       // What arrives after `unwatch` (or for the next life) is of a process that is gone.
       if (this.#endpoint === endpoint) {
         this.#lastBytes = answer.bytes

@@ -1,4 +1,15 @@
-/** Wall time of the console in microseconds; steps with the system clock, resolution below a millisecond. */
-export const wallMs = (): number => performance.timeOrigin + performance.now()
-export const wallUs = (): string => Math.round(wallMs() * 1000).toString()
+/**
+ * Wall time of the console in microseconds. The system clock gives milliseconds, the monotonic one gives the rest: the sum
+ * follows the system clock when that is set or when the machine has slept.
+ */
+let offsetMs = performance.timeOrigin
+const DRIFT_MS = 2
+
+export function wallMs(): number {
+  const now = performance.now()
+  if (Math.abs(offsetMs + now - Date.now()) > DRIFT_MS) offsetMs = Date.now() - now
+  return offsetMs + now
+}
+
 export const usOfMs = (ms: number): string => Math.round(ms * 1000).toString()
+export const wallUs = (): string => usOfMs(wallMs())

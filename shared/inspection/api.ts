@@ -106,14 +106,22 @@ const name = z
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the point is to refuse them
   .regex(/^[^\u0000-\u001f\u007f]+$/)
 
+/** 1 MiB to 1 GiB, whole blocks of 512 bytes (spec metadata-storage.md §4.3). */
+const segmentSize = z
+  .number()
+  .int()
+  .min(2 ** 20)
+  .max(2 ** 30)
+  .multipleOf(512)
+
 export const createStreamBody = z.object({ name })
 export const createTopicBody = z.object({
   stream: name,
   name,
   partitions: z.number().int().min(1).max(1000),
   policy: topicPolicy.default('default'),
-  /** Bytes at which a segment ends; the node's default when absent. */
-  segmentSizeBytes: z.number().int().min(512).optional(),
+  /** Bytes at which a segment ends; the node's default (1 GiB) when absent. */
+  segmentSizeBytes: segmentSize.optional(),
 })
 export const createStreamResult = z.object({ id: z.number().int(), name: z.string() })
 export const createTopicResult = z.object({
@@ -137,6 +145,8 @@ export const loadSettings = z.object({
   /** Used when the topic does not exist yet. */
   partitions: z.number().int().min(1).max(100).default(3),
   policy: topicPolicy.default('default'),
+  /** Small, so that a chain grows before one's eyes. Used when the topic does not exist yet. */
+  segmentSizeBytes: segmentSize.default(4 * 2 ** 20),
   ratePerSecond: z.number().int().min(1).max(1_000_000).default(200),
   batchMessages: z.number().int().min(1).max(1000).default(10),
   messageBytes: z.number().int().min(32).max(65_536).default(256),

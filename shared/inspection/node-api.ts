@@ -1,27 +1,28 @@
 /**
- * The inspection endpoint of one node: loopback HTTP, GET only, JSON. A failure is `{code, message}` with a status of 400
- * (bad request), 404 (no such thing here) or 500. Paths and queries are built here for both sides.
+ * The inspection endpoint of one node: loopback HTTP, JSON. A failure is `{error: {code, message}}` with status 400 (bad
+ * request), 404 (no such thing here) or 5xx. Every answer carries its `reporter`.
  *
- * `/events` is newline-delimited JSON that never ends: each line is an array of events and gaps (an EventBatch), an empty
- * array being a heartbeat, sent at least every second. `after` with the `boot` it belongs to resumes; when the boot differs
- * the stream starts with the oldest event kept of the present one.
+ * `/events` is newline-delimited JSON that never ends: each line is an event or a gap; an empty line is a heartbeat, sent
+ * each second when nothing else is. `after` with the `boot` it belongs to resumes; when the boot differs the stream starts
+ * with the oldest event kept of the present one.
  */
+import { z } from 'zod'
 import type { PartitionKey } from '../protocol/groups.ts'
+import { groupSnapshot, reporter, topicNames } from './snapshots.ts'
 
-export const NODE_PATHS = {
-  snapshot: '/snapshot',
+const partition = ({ stream, topic, partition }: PartitionKey) => `/partitions/${stream}/${topic}/${partition}`
+
+export const nodePath = {
+  snapshot: '/node',
   topics: '/topics',
   superblocks: '/superblocks',
   wal: '/wal',
   clients: '/clients',
   recovery: '/recovery',
-  events: '/events',
-} as const
-
-const partition = ({ stream, topic, partition }: PartitionKey) => `/partitions/${stream}/${topic}/${partition}`
-
-export const nodePath = {
   group: (group: string) => `/groups/${group}`,
+  counters: (group: string) => `/groups/${group}/counters`,
+  /** POST: every flow event of the group for the next 30 s. */
+  watch: (group: string) => `/watch/${group}`,
   partition,
   index: (key: PartitionKey, base: string) => `${partition(key)}/segments/${base}/index`,
   batches: (key: PartitionKey, base: string, fromPosition: number, limit: number) =>
@@ -32,8 +33,12 @@ export const nodePath = {
     `/events?after=${after}${boot === undefined ? '' : `&boot=${boot}`}`,
 } as const
 
-/** Silence on `/events` longer than this means that the node hangs: it beats once a second. */
+export const groupAnswer = z.object({ reporter, group: groupSnapshot })
+export const countersAnswer = z.object({ reporter, counters: z.record(z.string(), z.number()) })
+export const nodeTopicsAnswer = topicNames.extend({ reporter })
+
+/** Silence on `/events` longer than a few of these means that the node hangs. */
 export const NODE_HEARTBEAT_MS = 1_000
 /** Bounds of one answer. */
-export const BATCHES_LIMIT_MAX = 500
+export const BATCHES_LIMIT_MAX = 1000
 export const BYTES_LENGTH_MAX = 65_536

@@ -1,0 +1,125 @@
+/**
+ * The console's HTTP application: access rules first, then routes, then the page. It owns the hub and the load for as
+ * long as it runs, and nothing of the cluster's processes.
+ */
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify'
+import type { Hash } from '../../shared/bytes/hash.ts'
+import type { Credentials } from '../../shared/client/client.ts'
+import type { Supervisor } from '../cluster/contract.ts'
+import { type AccessRules, installAccess } from './access.ts'
+import { ConsoleError } from './errors.ts'
+import type { EventLogOptions } from './event-log.ts'
+import { Hub } from './hub.ts'
+import { loadCluster } from './load/cluster.ts'
+import { Load } from './load/load.ts'
+import type { LoadCluster } from './load/ports.ts'
+import { servePage } from './page.ts'
+import { Routes } from './route.ts'
+import { inspectionRoutes } from './routes/inspection.ts'
+import { loadRoutes } from './routes/load.ts'
+import { metaRoutes } from './routes/meta.ts'
+import { nodeRoutes } from './routes/nodes.ts'
+import { streamRoutes } from './routes/stream.ts'
+import { topicRoutes } from './routes/topics.ts'
+import { Topics } from './topics.ts'
+
+export interface ConsoleOptions {
+  readonly supervisor: Supervisor
+  readonly hash: Hash
+  readonly access: AccessRules
+  readonly credentials: Credentials
+  /** Directory of the built page; undefined when it is not built. */
+  readonly page: string | undefined
+  readonly log?: EventLogOptions
+  /** Instead of the client protocol, for tests. */
+  readonly loadCluster?: (hub: Hub) => LoadCluster
+  readonly onError?: (error: Error) => void
+}
+
+export interface ConsoleApp {
+  readonly app: FastifyInstance
+  readonly hub: Hub
+  readonly load: Load
+  readonly routes: Routes
+  close(): Promise<void>
+}
+
+/** Settings and names; nothing larger is ever sent to the console. */
+const BODY_BYTES_MAX = 64 * 1024
+
+export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp> {
+  const app = Fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 300 },
+  })
+  const hub = new Hub({
+    supervisor: options.supervisor,
+    readOnly: options.access.readOnly,
+    ...(options.log && { log: options.log }),
+  })
+  const topics = new Topics(hub, options.hash, options.credentials)
+  const cluster = options.loadCluster?.(hub) ?? loadCluster(hub, topics, options.hash, options.credentials)
+  const load = new Load(options.hash, cluster, {
+    emit: (kind, data) => hub.emit(kind, data),
+    tell: state => hub.stream.sendLoad(state),
+  })
+  hub.loadState = () => load.state()
+
+  installAccess(app, options.access)
+  acceptEmptyJson(app)
+  app.setErrorHandler((error: FastifyError | ConsoleError, request, reply) => {
+    const known = understand(error)
+    if (known.code === 'CON_INTERNAL') options.onError?.(error)
+    return reply.status(known.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(known.toJSON()))
+  })
+  app.addHook('onSend', async (request, reply) => {
+    if (request.url.startsWith('/api/')) void reply.header('cache-control', 'no-store')
+  })
+
+  const routes = new Routes(app)
+  nodeRoutes(routes, hub)
+  inspectionRoutes(routes, hub)
+  topicRoutes(routes, hub, topics)
+  loadRoutes(routes, load)
+  streamRoutes(routes, hub)
+  metaRoutes(routes, hub, load)
+  await servePage(app, options.page)
+
+  return {
+    app,
+    hub,
+    load,
+    routes,
+    close: async () => {
+      // Readers first: their responses never end by themselves.
+      hub.close()
+      await load.close()
+      await app.close()
+    },
+  }
+}
+
+/** A POST without a body is legal for actions, also when it says that its body is JSON. */
+function acceptEmptyJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+    if (body === '') {
+      done(null, undefined)
+      return
+    }
+    try {
+      done(null, JSON.parse(body as string))
+    } catch (error) {
+      done(new ConsoleError('CON_BAD_REQUEST', `The body is not JSON: ${(error as Error).message}`), undefined)
+    }
+  })
+}
+
+function understand(error: FastifyError | ConsoleError): ConsoleError {
+  if (error instanceof ConsoleError) return error
+  const status = error.statusCode ?? 500
+  if (status === 413) return new ConsoleError('CON_TOO_LARGE', error.message)
+  if (status >= 400 && status < 500) return new ConsoleError('CON_BAD_REQUEST', error.message)
+  return new ConsoleError('CON_INTERNAL', error.message)
+}

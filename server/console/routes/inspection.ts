@@ -1,0 +1,144 @@
+/**
+ * What one node says of itself, passed on as it said it: the answer is of that node and of nobody else, with its reporter.
+ * The schema of each answer is the node's own; an answer that does not fit is an error, never a half-read page.
+ */
+import { z } from 'zod'
+import {
+  BATCHES_LIMIT_MAX,
+  BYTES_LENGTH_MAX,
+  countersAnswer,
+  groupAnswer,
+  nodePath,
+} from '../../../shared/inspection/node-api.ts'
+import {
+  batchesSnapshot,
+  bytesSnapshot,
+  clientSnapshot,
+  groupSummary,
+  indexSnapshot,
+  partitionSnapshot,
+  recoverySnapshot,
+  reporter,
+  superblocksSnapshot,
+  walSnapshot,
+} from '../../../shared/inspection/snapshots.ts'
+import { ConsoleError } from '../errors.ts'
+import type { Hub } from '../hub.ts'
+import { nodeId, type Routes, smallInt, u64Text } from '../route.ts'
+
+const groupsAnswer = z.object({ reporter, groups: z.array(groupSummary) })
+const watchAnswer = z.object({ watching: z.string() })
+
+export function inspectionRoutes(routes: Routes, hub: Hub): void {
+  const node = z.object({ id: nodeId })
+  const group = node.extend({ group: u64Text })
+  const partition = node.extend({ s: smallInt(2 ** 20 - 1), t: smallInt(4095), p: smallInt(999_999) })
+  const segment = partition.extend({ base: u64Text })
+
+  const read = <P extends z.ZodType, Q extends z.ZodType>(
+    path: string,
+    summary: string,
+    params: P,
+    query: Q,
+    answer: z.ZodType,
+    where: (params: z.output<P>, query: z.output<Q>) => string,
+  ): void =>
+    routes.add({ method: 'GET', path: `/api/nodes/:id/${path}`, summary, params, query, answer }, async context => {
+      const { id } = context.params as { id: number }
+      return agreed(id, answer, await hub.ask(id, where(context.params as z.output<P>, context.query as z.output<Q>)))
+    })
+  const none = z.object({})
+  const key = ({ s, t, p }: z.output<typeof partition>) => ({ stream: s, topic: t, partition: p })
+
+  read('groups', 'Every group of the node, one line each', node, none, groupsAnswer, () => '/groups')
+  read('groups/:group', 'One group: views, log, pipeline, votes, timers', group, none, groupAnswer, ({ group }) =>
+    nodePath.group(group),
+  )
+  read('groups/:group/counters', 'Exact counters of a group', group, none, countersAnswer, ({ group }) =>
+    nodePath.counters(group),
+  )
+  read(
+    'superblocks',
+    'Both slots of every group, and which one wins',
+    node,
+    none,
+    superblocksSnapshot,
+    () => nodePath.superblocks,
+  )
+  read('wal', 'The write-ahead log of the metadata group', node, none, walSnapshot, () => nodePath.wal)
+  read('clients', 'Connections and the client table', node, none, clientSnapshot, () => nodePath.clients)
+  read('recovery', 'The last boot, step by step', node, none, recoverySnapshot, () => nodePath.recovery)
+  read(
+    'partitions/:s/:t/:p',
+    'Segment chain, journal, flusher and offsets of a partition',
+    partition,
+    none,
+    partitionSnapshot,
+    params => nodePath.partition(key(params)),
+  )
+  read(
+    'partitions/:s/:t/:p/segments/:base/index',
+    'Index entries of one segment',
+    segment,
+    none,
+    indexSnapshot,
+    params => nodePath.index(key(params), params.base),
+  )
+  read(
+    'partitions/:s/:t/:p/segments/:base/batches',
+    'Batches of one segment from a batch boundary on, each verified',
+    segment,
+    z.object({
+      from: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .max(2 ** 40)
+        .default(0),
+      limit: z.coerce.number().int().min(1).max(BATCHES_LIMIT_MAX).default(100),
+    }),
+    batchesSnapshot,
+    (params, { from, limit }) => nodePath.batches(key(params), params.base, from, limit),
+  )
+  read(
+    'partitions/:s/:t/:p/segments/:base/bytes',
+    'Bytes of a segment or index file, as hex',
+    segment,
+    z.object({
+      kind: z.enum(['log', 'index']).default('log'),
+      position: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .max(2 ** 40)
+        .default(0),
+      length: z.coerce.number().int().min(1).max(BYTES_LENGTH_MAX).default(4096),
+    }),
+    bytesSnapshot,
+    (params, { kind, position, length }) => nodePath.bytes(key(params), params.base, kind, position, length),
+  )
+  // It changes nothing that lasts, but it costs the node work: so it is a POST, with the token.
+  routes.add(
+    {
+      method: 'POST',
+      path: '/api/nodes/:id/watch/:group',
+      summary: 'Ask the node for every flow event of a group for 30 s',
+      params: group,
+      answer: watchAnswer,
+    },
+    async ({ params }) =>
+      watchAnswer.parse(
+        (await hub.http.get(params.id, hub.endpoint(params.id), nodePath.watch(params.group), 'POST')).json,
+      ),
+  )
+}
+
+function agreed(id: number, schema: z.ZodType, json: unknown): unknown {
+  const result = schema.safeParse(json)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]!
+  throw new ConsoleError('CON_NODE_ERROR', `node-${id} answered with something else than agreed`, {
+    code: 'BadAnswer',
+    message: `${issue.path.join('.')}: ${issue.message}`,
+  })
+}
