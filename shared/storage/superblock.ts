@@ -20,6 +20,7 @@ import {
   type SlotClass,
   type SlotName,
   SUPERBLOCK_PAYLOAD_BYTES_MAX,
+  SUPERBLOCK_RECORD_BYTES_MIN,
   type SuperblockVerdict,
   type VsrState,
   type VsrStateBytes,
@@ -54,8 +55,8 @@ export async function readSlot(disk: Disk, directory: string, slot: SlotName, ha
     const [fileBytes, { modifiedMs }] = await Promise.all([file.sizeBytes(), disk.stat(path)])
     const byLength = classifySlotLength(fileBytes)
     if (byLength !== undefined) {
-      const bytes = new Uint8Array(byLength.kind === 'corrupt' && byLength.failure.code === 'TooShort' ? fileBytes : 0)
-      await file.read(0, bytes)
+      const bytes = new Uint8Array(fileBytes < SUPERBLOCK_RECORD_BYTES_MIN ? fileBytes : 0)
+      if (bytes.length > 0) await file.read(0, bytes)
       return { slot, path, class: byLength, bytes, fileBytes, modifiedMs }
     }
     const bytes = new Uint8Array(fileBytes)
