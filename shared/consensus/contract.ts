@@ -46,6 +46,16 @@ export interface GroupConfig {
   readonly hash: Hash
   /** Random, not zero, new at each boot; 0 switches the nonce guard off (partition groups). */
   readonly incarnation: bigint
+  /**
+   * Ticks that a fresh backup gives a primary which it has never heard in this life, before its first election (design.md
+   * §3, Start-up). Default: 1200 on the metadata plane, the normal heartbeat timeout on partitions. Never less than that timeout.
+   */
+  readonly firstHeartbeatTicks?: number
+  /**
+   * Whether frames to a peer can leave at all now. A chain forward skips a peer that is known to be gone, instead of
+   * waiting for the retransmission. Default: everybody is reachable.
+   */
+  linkUp?(peer: ReplicaId): boolean
 }
 
 /** What a group sees of its host's journal, synchronously. The host owns the bytes. */
@@ -62,6 +72,18 @@ export interface GroupJournal {
   floorOp(): Op
   /** False while a committed purge is not applied yet (§3.3): acknowledgements and repair service are withheld. */
   mayAcknowledge(): boolean
+  /**
+   * Partition only: asked when a repair learnt that peers no longer hold the ops up to `floor`, after everything above that
+   * they do hold has been appended (§6.1). True when nothing is missing below: the lowest base offset appended above `floor`
+   * is at most one past what was on disk at boot, or no batch was among them and they reach `toOp`.
+   * Absent: never connected, a state transfer is needed.
+   */
+  connectsAbove?(floor: Op, toOp: Op): boolean
+  /**
+   * Partition only: one past the last offset held (segments and journal), and the durable reservation. They travel in every
+   * DoViewChange, so that after a whole-cluster restart the longest replica leads (design.md §3). Absent: not sent.
+   */
+  heldFrontier?(): { readonly held: bigint; readonly reserved: bigint }
 }
 
 /** Opaque handle of a client request that waits for its op; the host chose it. */
@@ -111,7 +133,11 @@ export type GroupAction =
       readonly token?: RequestToken
       readonly asPrimary: boolean
     }
-  /** Drop every journal entry from this op on (§5.7); truncate, not drain. */
+  /**
+   * Drop every journal entry from this op on (§5.7); truncate, not drain. Covers appends that are still in flight: they are
+   * forgotten here, and whatever is reported of them later is ignored. `GroupJournal` must answer as truncated at once, and
+   * appends that follow must reach the disk behind the truncation.
+   */
   | { readonly kind: 'truncate'; readonly fromOp: Op }
   /** Write the pair durably, then answer. At most one is outstanding per group; repeated after a failure with back-off. */
   | { readonly kind: 'persistSuperblock'; readonly view: View; readonly logView: View; readonly commitMax: Op }
@@ -226,6 +252,8 @@ export interface ConsensusGroup {
   readonly config: GroupConfig
   step(event: GroupEvent): readonly GroupAction[]
   snapshot(): GroupSnapshot
+  /** Notes of class flow are made only while somebody wants them. Off at first. */
+  setFlowNotes(wanted: boolean): void
   /** True when a request may enter here now: primary of its view, Normal, not transferring, caught up (§1.2). */
   isCaughtUpPrimary(): boolean
   isPrimary(): boolean

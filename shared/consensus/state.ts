@@ -1,0 +1,211 @@
+/**
+ * The state of one group (spec consensus.md §1.2), and the few questions that every handler asks of it. The handlers are
+ * functions over this record, one file per concern; each may push to `out`, the actions of the current step.
+ *
+ * How the log is described. Three numbers, because an append takes time and a view change may find entries that nobody
+ * has vouched for yet:
+ *
+ *   commitMin ≤ proven ≤ chain
+ *
+ * `proven`: everything up to it is held and belongs to the log of `logView`. `chain`: the same, counting appends that are
+ * still in flight; the next prepare is `chain + 1`. What the journal holds above `chain` is unproven: left over from an
+ * older view, neither applied, acknowledged nor served until the primary's own copy says that it is the same.
+ * docs/decisions/020 has the reasons.
+ */
+import { Xoshiro256 } from '../bytes/random.ts'
+import { type Checksum, Micros, Op, ReplicaId, View } from '../bytes/units.ts'
+import type { PrepareHeader } from '../protocol/headers.ts'
+import type {
+  GroupAction,
+  GroupConfig,
+  GroupJournal,
+  GroupNote,
+  GroupRestore,
+  GroupStatus,
+  IncomingRequest,
+  TransferStage,
+} from './contract.ts'
+import { Pipeline } from './pipeline.ts'
+import { type Quorums, quorumsOf } from './quorums.ts'
+import type { ReplicaSet } from './replica-set.ts'
+import type { DvcSuffix } from './suffix.ts'
+import { createTimers, type Timers } from './timers.ts'
+
+/** An append that the host was asked for and has not answered. */
+export interface InFlight {
+  readonly role: 'primary' | 'backup' | 'repair'
+  readonly header: PrepareHeader
+  /** View in which it was asked for. */
+  readonly view: View
+}
+
+export interface StoredDvc {
+  readonly replica: ReplicaId
+  readonly logView: View
+  readonly op: Op
+  readonly commit: Op
+  readonly suffix: DvcSuffix
+  /** Partition groups: one past the last offset held, and the reservation; 0 when not sent. */
+  readonly heldFrontier: bigint
+  readonly reservedFrontier: bigint
+}
+
+/** Headers of a canonical log, head first and without holes below it: `headers[i]` is op `head - i`. */
+export interface KnownLog {
+  readonly head: Op
+  readonly headers: readonly PrepareHeader[]
+}
+
+/** A merged log that waits until this candidate holds all of it (§5.5). */
+export interface ParkedLog extends KnownLog {
+  readonly commitMax: Op
+  /** Committed headers below the merged ones, known from replicas with an older log view. */
+  readonly committedElsewhere: readonly PrepareHeader[]
+  /** Who may serve, best first. */
+  readonly sources: readonly StoredDvc[]
+}
+
+export interface RepairSession {
+  readonly nonce: bigint
+  readonly peer: ReplicaId
+  /** Last op asked for. */
+  toOp: Op
+  /** `chain` when the current round was asked for; no progress since means the stall timer decides. */
+  askedFrom: Op
+  idleTicks: number
+  /** Partition: ops up to here are gone at the peer, and the round that says so is still coming in (§6.1). */
+  floor: Op | undefined
+  /** A round ended while many appends were in flight; the next one is asked for when they have landed. */
+  waiting: boolean
+}
+
+export class GroupState {
+  readonly config: GroupConfig
+  readonly journal: GroupJournal
+  readonly quorums: Quorums
+  readonly timers: Timers
+  readonly random: Xoshiro256
+
+  status: GroupStatus = 'recovering'
+  view: View
+  logView: View
+  ceded = false
+  transferStage: TransferStage = 'idle'
+  nowMicros = Micros(0n)
+
+  commitMin: Op
+  commitMax: Op
+  sequencer: Op
+  proven: Op
+  chain: Op
+  /** Checksum of op `chain`, the parent of the next prepare; 0 when it is not known. */
+  chainChecksum: Checksum
+  lastTimestamp: Micros
+  /** Ops up to here may have been acknowledged and lost (a gap that recovery found): never denied (§5.3). */
+  lostTo = Op(0n)
+  /** Recovered but unproven suffix; requests wait until it has committed again (§1.2). */
+  recoveryBarrier = Op(0n)
+  /** Highest op of an entry that is held but unproven, 0 when there is none. */
+  unprovenTo = Op(0n)
+  /** Head of the adopted view's log, whether it is held or not. */
+  announcedHead = Op(0n)
+  /** Highest op of a live prepare that had to be dropped because earlier ones are missing. */
+  gapSeen = Op(0n)
+  readonly inFlight = new Map<bigint, InFlight>()
+  /** Lowest op truncated in this step: the journal answers as truncated only when the host has acted. */
+  truncatedFrom: Op | undefined
+
+  heartbeatTimestamp = 0n
+  observedNewerView = View(0)
+  readonly pipeline: Pipeline
+  readonly requestQueue: IncomingRequest[] = []
+  selfAckDue = false
+  /** Replicas that let a retransmission pass unanswered: the chain goes around them until they acknowledge again. */
+  silent: ReplicaSet = 0
+
+  svcFrom: ReplicaSet = 0
+  readonly dvcs: (StoredDvc | undefined)[]
+  dvcDecided = false
+  sentOwnDvc = false
+  /** The candidate's merged log. */
+  parked: ParkedLog | undefined
+  /** The log of the view that this replica adopted or started, as far as headers were announced. */
+  known: KnownLog | undefined
+  knownView = View(0)
+  /**
+   * A partition's journal died with the last life of this replica, and no view has been adopted or started since: what it
+   * held in memory and acknowledged is gone, and its denials are worth less than anybody's memory.
+   */
+  amnesiac: boolean
+  /** An amnesiac candidate has waited a whole status timeout for all votes, and decides with those it has. */
+  waitedForAll = false
+
+  probeAttempts = 0
+  /** Ticks since each peer showed that it cannot answer a probe; undefined when it never did. */
+  readonly cannotLead: (number | undefined)[]
+  repair: RepairSession | undefined
+  /** Which of several able voters a candidate asks next. */
+  repairTurn = 0
+
+  viewDurable: View
+  logViewDurable: View
+  persistOutstanding: { readonly view: View; readonly logView: View } | undefined
+  persistFailures = 0
+  persistBackoffTicks = 0
+  held: { readonly to: ReplicaId; readonly frame: Uint8Array }[] = []
+
+  flow = false
+  out: GroupAction[] = []
+
+  constructor(config: GroupConfig, restore: GroupRestore, journal: GroupJournal) {
+    this.config = config
+    this.journal = journal
+    this.quorums = quorumsOf(config.replicaCount)
+    this.timers = createTimers(config.timers)
+    this.random = new Xoshiro256((BigInt(config.replica) ^ config.group) & 0xffff_ffff_ffff_ffffn)
+    this.pipeline = new Pipeline(config.prepareDepth)
+    this.dvcs = new Array(config.replicaCount).fill(undefined)
+    this.cannotLead = new Array(config.replicaCount).fill(undefined)
+    this.view = restore.view
+    this.logView = restore.logView
+    this.viewDurable = restore.viewDurable
+    this.logViewDurable = restore.logViewDurable
+    this.commitMin = restore.commitMin
+    this.commitMax = restore.commitMax
+    this.sequencer = restore.headOp
+    this.proven = restore.commitMin
+    this.chain = restore.commitMin
+    this.chainChecksum = restore.lastPrepareChecksum
+    this.lastTimestamp = restore.lastTimestamp
+    this.amnesiac = config.plane === 'partition' && restore.join === 'probe'
+  }
+}
+
+export const primaryOf = (s: GroupState, view: View): ReplicaId => ReplicaId(view % s.config.replicaCount)
+export const isPrimaryByView = (s: GroupState): boolean => primaryOf(s, s.view) === s.config.replica
+export const isTransferring = (s: GroupState): boolean => s.transferStage !== 'idle'
+/** Primary of its view, and at work. */
+export const isActingPrimary = (s: GroupState): boolean => s.status === 'normal' && !s.ceded && isPrimaryByView(s)
+
+export const maxOp = (a: Op, b: Op): Op => (a > b ? a : b)
+export const minOp = (a: Op, b: Op): Op => (a < b ? a : b)
+export const next = (op: Op): Op => Op(op + 1n)
+/** Two checksums that contradict each other; 0 is "not sealed" and agrees with everything. */
+export const differ = (a: Checksum, b: Checksum): boolean => a !== b && a !== 0n && b !== 0n
+
+export function fact(s: GroupState, kind: GroupNote['kind'], note: Omit<GroupNote, 'kind' | 'class'> = {}): void {
+  s.out.push({ kind: 'note', note: { kind, class: 'fact', ...note } })
+}
+
+/** Callers on the hot path ask `s.flow` first, so that nothing is built when nobody wants it. */
+export function flow(s: GroupState, kind: GroupNote['kind'], note: Omit<GroupNote, 'kind' | 'class'> = {}): void {
+  if (s.flow) s.out.push({ kind: 'note', note: { kind, class: 'flow', ...note } })
+}
+
+export function ignored(s: GroupState, reason: string, peer: ReplicaId, op?: Op): void {
+  if (!s.flow) return
+  s.out.push({
+    kind: 'note',
+    note: { kind: 'frame_ignored', class: 'flow', peer, ...(op === undefined ? {} : { op }), detail: { reason } },
+  })
+}
