@@ -21,6 +21,7 @@ import type {
   WalSnapshot,
 } from '../inspection/snapshots.ts'
 import type { PartitionKey } from '../protocol/groups.ts'
+import type { Stats } from '../protocol/system.ts'
 import type { Disk } from '../storage/disk.ts'
 import type { Clock, Entropy, Halt, Scheduler } from '../storage/ports.ts'
 import type { ClientLinks, ConnectionId, LinkMark, ReplicaLinks } from './ports.ts'
@@ -64,6 +65,26 @@ export interface ReplicaConfig {
   readonly rules: Rules
 }
 
+/** What a process can tell of its machine, for `stats`. */
+export type HostFacts = Pick<
+  Stats,
+  | 'processId'
+  | 'cpuUsage'
+  | 'totalCpuUsage'
+  | 'memoryUsage'
+  | 'totalMemory'
+  | 'availableMemory'
+  | 'readBytes'
+  | 'writtenBytes'
+  | 'hostname'
+  | 'osName'
+  | 'osVersion'
+  | 'kernelVersion'
+  | 'threadsCount'
+  | 'freeDiskSpace'
+  | 'totalDiskSpace'
+>
+
 export interface ReplicaPorts {
   readonly disk: Disk
   readonly clock: Clock
@@ -75,6 +96,8 @@ export interface ReplicaPorts {
   readonly replicaLinks: ReplicaLinks
   readonly clientLinks: ClientLinks
   readonly sink: EventSink
+  /** For the `stats` command; without it these figures read 0. */
+  readonly hostFacts?: () => HostFacts
 }
 
 /** Snapshots without the `reporter`, which the node process adds. */

@@ -24,6 +24,7 @@ const groupConfig = (
   rules: core.config.rules,
   hash: core.ports.hash,
   incarnation,
+  linkUp: peer => core.ports.replicaLinks.isConnected(peer),
 })
 
 export const metadataGroupConfig = (core: Core): GroupConfig =>

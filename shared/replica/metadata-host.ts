@@ -31,6 +31,7 @@ export class MetadataHost {
   /** Clients whose request is queued or in flight, by token: one at a time per client (§3.5). */
   private readonly inFlight = new Map<RequestToken, ClientId>()
   private superblockFailures = 0
+  private highestConsensusGroup = 0n
 
   constructor(core: Core, group: ConsensusGroup, wal: Wal, superblock: GroupSuperblock, topologyChanged: () => void) {
     this.core = core
@@ -56,6 +57,14 @@ export class MetadataHost {
       if (this.wal.header(op as Op)?.client === client) return true
     }
     return false
+  }
+
+  /** One above the highest number seen in the log, committed or not (metadata-storage.md §4.3). */
+  allocateConsensusGroup(): bigint {
+    const committed = this.core.machine.state.highestConsensusGroup
+    if (committed > this.highestConsensusGroup) this.highestConsensusGroup = committed
+    this.highestConsensusGroup++
+    return this.highestConsensusGroup
   }
 
   /** Hands a request that passed its checks to the group. `settle` runs once. */

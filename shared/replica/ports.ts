@@ -4,7 +4,7 @@
  */
 import type { ReplicaId } from '../bytes/units.ts'
 
-/** Number of a client connection, unique within one boot of the node. Low 32 bits are what `client.list` shows. */
+/** Number of a client connection, counted from 1 and unique within one boot of the node. Low 32 bits are what `client.list` shows. */
 export type ConnectionId = number
 
 export interface ReplicaLinks {

@@ -1,0 +1,256 @@
+/** What a replica says of itself, now: the snapshots of the inspection contract (shared/inspection/snapshots.ts). */
+
+import { toHex } from '../bytes/hex.ts'
+import { GroupId, Offset } from '../bytes/units.ts'
+import type { RecoveryStep } from '../partition/contract.ts'
+import { METADATA_GROUP, type PartitionKey, packGroup } from '../protocol/groups.ts'
+import { isNotFound } from '../storage/disk.ts'
+import { joinPath } from '../storage/paths.ts'
+import { segmentFileName } from '../storage/segment-names.ts'
+import { type ScannedBatch, scanSegment } from '../storage/segment-scan.ts'
+import { describeSuperblock, readSuperblock } from '../storage/superblock.ts'
+import type { ReplicaInspection } from './contract.ts'
+import { groupJson, hex, summaryOf, tombstoneJson } from './inspect-groups.ts'
+import { partitionDirectory, type ReplicatedPartition } from './partition-host.ts'
+import type { Parts } from './parts.ts'
+
+/** Bytes of a file that one look at the byte view returns. */
+const BYTES_MAX = 65_536
+
+export function inspection(parts: Parts, steps: readonly RecoveryStep[]): ReplicaInspection {
+  const { core, metadata, partitions } = parts
+  const at = (key: PartitionKey): ReplicatedPartition | undefined => {
+    try {
+      return partitions.get(packGroup(key))
+    } catch {
+      // A key that no partition can have.
+      return undefined
+    }
+  }
+  return {
+    metadata: () => groupJson(metadata.group),
+    groups: () => [
+      ...[...partitions.live.values()].map(partition => summaryOf(groupJson(partition.group, partition))),
+      ...[...partitions.tombstones.values()].map(tombstone => summaryOf(tombstoneJson(tombstone))),
+    ],
+    group: id => {
+      if (id === METADATA_GROUP) return groupJson(metadata.group)
+      const partition = partitions.get(GroupId(id))
+      if (partition) return groupJson(partition.group, partition)
+      const tombstone = partitions.tombstones.get(GroupId(id))
+      return tombstone && tombstoneJson(tombstone)
+    },
+    topics: () => topics(parts),
+    partition: key => {
+      const partition = at(key)
+      return partition && partitionSnapshot(partition)
+    },
+    index: async (key, startOffset) => {
+      const listed = await at(key)?.partition.indexEntries(Offset(startOffset))
+      if (!listed) return undefined
+      return {
+        startOffset: startOffset.toString(),
+        entries: listed.entries.map(({ offset, timestamp, position }, number) => ({
+          number,
+          offset: offset.toString(),
+          timestamp: timestamp.toString(),
+          positionBytes: position,
+        })),
+        trailingBytes: listed.trailingBytes,
+      }
+    },
+    batches: async (key, startOffset, fromPosition, limit) => {
+      const partition = at(key)
+      return partition && batches(parts, partition, startOffset, fromPosition, limit)
+    },
+    bytes: async (key, startOffset, kind, position, length) => {
+      const partition = at(key)
+      return partition && bytes(parts, partition, startOffset, kind, position, length)
+    },
+    superblocks: () => superblocks(parts),
+    wal: () => ({
+      slots: metadata.wal.slots,
+      snapshotOp: metadata.wal.floorOp().toString(),
+      lastOp: metadata.wal.highestOp().toString(),
+      sizeBytes: metadata.wal.sizeBytes,
+      entries: metadata.wal.entries().map(({ header, position, frame }) => ({
+        op: header.op.toString(),
+        view: header.view,
+        operation: header.operation,
+        checksum: hex(header.checksum),
+        parent: hex(header.parent),
+        positionBytes: position,
+        lengthBytes: frame.length,
+        timestamp: header.timestamp.toString(),
+      })),
+    }),
+    clients: () => ({
+      connections: [...parts.door.connections.values()].map(({ id, address, session }) => ({
+        connection: id,
+        address,
+        ...(session && {
+          user: session.userId,
+          client: session.client.toString(16),
+          session: session.session.toString(),
+        }),
+      })),
+      table: [...core.machine.clients.entries()].map(([, entry]) => ({
+        client: entry.client.toString(16),
+        session: entry.epoch.toString(),
+        user: entry.userId,
+        watermark: entry.watermark.toString(),
+        cachedReplies: entry.replies.length,
+        latestCommit: entry.latestCommit.toString(),
+      })),
+    }),
+    recovery: () => ({
+      steps: [...steps, ...[...partitions.live.values()].flatMap(partition => partition.partition.recovery)].map(
+        (step, index) => ({ at: index, ...step, detail: { ...step.detail } }),
+      ),
+    }),
+    clientCount: () => parts.door.connections.size,
+  }
+}
+
+function topics({ core }: Parts): ReturnType<ReplicaInspection['topics']> {
+  return {
+    streams: [...core.machine.state.streams].map(stream => ({
+      id: stream.id,
+      name: stream.name,
+      topics: [...stream.topics].map(topic => ({
+        id: topic.id,
+        name: topic.name,
+        partitions: topic.partitions.length,
+        segmentSizeBytes: topic.settings.segmentSize.toString(),
+        enforceFsync: topic.settings.enforceFsync,
+        messagesRequiredToSave: topic.settings.messagesRequiredToSave,
+      })),
+    })),
+  }
+}
+
+function partitionSnapshot(replicated: ReplicatedPartition): NonNullable<ReturnType<ReplicaInspection['partition']>> {
+  const { partition } = replicated
+  const { settings, directory } = partition.options
+  const info = partition.info()
+  const { firstOffset, lastOffset, ...journal } = info.journal
+  return {
+    group: groupJson(replicated.group, replicated),
+    directory,
+    segments: info.segments.map(segment => ({
+      ...segment,
+      startOffset: segment.startOffset.toString(),
+      endOffset: segment.endOffset.toString(),
+      startTimestamp: segment.startTimestamp.toString(),
+      endTimestamp: segment.endTimestamp.toString(),
+    })),
+    journal: {
+      ...journal,
+      ...(firstOffset !== undefined && { firstOffset: firstOffset.toString() }),
+      ...(lastOffset !== undefined && { lastOffset: lastOffset.toString() }),
+    },
+    flusher: {
+      ...info.flusher,
+      persistedBytes: info.flusher.persistedBytes.toString(),
+      inFlightBytes: info.flusher.inFlightBytes.toString(),
+      journaledBytes: info.flusher.journaledBytes.toString(),
+    },
+    reservation: {
+      frontier: info.frontier.toString(),
+      reserved: info.reserved.toString(),
+      held: info.persistedEnd.toString(),
+    },
+    settings: {
+      segmentSizeBytes: settings.segmentSizeBytes,
+      enforceFsync: settings.enforceFsync,
+      messagesRequiredToSave: settings.messagesRequiredToSave,
+      sizeRequiredToSaveBytes: settings.sizeRequiredToSaveBytes,
+    },
+  }
+}
+
+async function batches(
+  { core }: Parts,
+  { partition }: ReplicatedPartition,
+  startOffset: bigint,
+  from: number,
+  limit: number,
+): Promise<Awaited<ReturnType<ReplicaInspection['batches']>>> {
+  const segment = partition.info().segments.find(candidate => candidate.startOffset === startOffset)
+  if (!segment) return undefined
+  const { disk, hash, scheduler } = core.ports
+  const file = await disk.open(
+    joinPath(partition.options.directory, segmentFileName(Offset(startOffset), 'log')),
+    'read',
+  )
+  try {
+    const listed: ScannedBatch[] = []
+    // Only what the flusher has finished: behind it a write may be under way.
+    const sizeBytes = Math.min(segment.sizeBytes, await file.sizeBytes())
+    const onBatch = (batch: ScannedBatch) => {
+      listed.push(batch)
+      return listed.length < limit
+    }
+    const scan = await scanSegment(file, sizeBytes, hash, { from, scheduler, onBatch, onProblem: () => {} })
+    return {
+      startOffset: startOffset.toString(),
+      sizeBytes,
+      fromPositionBytes: from,
+      ...(scan.end.kind === 'stopped' && { nextPositionBytes: scan.reachedBytes }),
+      batches: listed.map(batch => ({
+        positionBytes: batch.position,
+        lengthBytes: batch.lengthBytes,
+        baseOffset: batch.baseOffset.toString(),
+        baseTimestamp: batch.baseTimestamp.toString(),
+        originTimestamp: batch.originTimestamp.toString(),
+        messages: batch.messages,
+        checksum: hex(batch.checksum),
+        verdict: batch.verdict,
+      })),
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+async function bytes(
+  { core }: Parts,
+  { partition }: ReplicatedPartition,
+  startOffset: bigint,
+  kind: 'log' | 'index',
+  position: number,
+  length: number,
+): Promise<Awaited<ReturnType<ReplicaInspection['bytes']>>> {
+  const path = joinPath(partition.options.directory, segmentFileName(Offset(startOffset), kind))
+  let file: Awaited<ReturnType<typeof core.ports.disk.open>>
+  try {
+    file = await core.ports.disk.open(path, 'read')
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+  try {
+    const sizeBytes = await file.sizeBytes()
+    const into = new Uint8Array(Math.max(0, Math.min(length, BYTES_MAX, sizeBytes - position)))
+    const read = into.length > 0 ? await file.read(position, into) : 0
+    return { path, positionBytes: position, sizeBytes, hex: toHex(into.subarray(0, read)) }
+  } finally {
+    await file.close()
+  }
+}
+
+type SuperblockGroup = Awaited<ReturnType<ReplicaInspection['superblocks']>>['groups'][number]
+
+async function superblocks({ core, metadata, partitions }: Parts): Promise<{ groups: SuperblockGroup[] }> {
+  const { disk, hash } = core.ports
+  const read = async (directory: string) => describeSuperblock(await readSuperblock(disk, directory, hash))
+  const groups: SuperblockGroup[] = [
+    { group: METADATA_GROUP.toString(), plane: 'metadata', ...(await read(metadata.superblock.directory)) },
+  ]
+  const keys = [...partitions.live.values(), ...partitions.tombstones.values()].map(({ key }) => key)
+  for (const key of keys) {
+    const group = packGroup(key).toString()
+    groups.push({ group, plane: 'partition', key: { ...key }, ...(await read(partitionDirectory(key))) })
+  }
+  return { groups }
+}

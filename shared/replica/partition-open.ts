@@ -1,0 +1,196 @@
+/**
+ * Opens the directory of one partition, at boot or when the reconciler builds it (spec metadata-storage.md §6.4, §6.5). One
+ * rule for both, by the created_revision in `purge.gen`: equal is the same partition and is loaded, lower is a deleted one
+ * and is set aside whole, higher means that this node's metadata is behind, and nothing is touched.
+ */
+import { EngineError } from '../bytes/errors.ts'
+import { Checksum, Micros, Op, View } from '../bytes/units.ts'
+import type { GroupJournal, GroupRestore } from '../consensus/contract.ts'
+import { createGroup } from '../consensus/group.ts'
+import type { CommittedPartition } from '../metadata/state.ts'
+import type { Partition } from '../partition/contract.ts'
+import { openPartition } from '../partition/open.ts'
+import { packGroup } from '../protocol/groups.ts'
+import { Operation } from '../protocol/operations.ts'
+import { type Disk, isNotFound, readFile } from '../storage/disk.ts'
+import { joinPath, parentOf } from '../storage/paths.ts'
+import { decodePurgeGen, PURGE_GEN_BYTES, PURGE_GEN_FILE, writePurgeGen } from '../storage/purge-gen.ts'
+import { classifyName } from '../storage/segment-names.ts'
+import type { Core } from './core.ts'
+import { partitionGroupConfig } from './group-config.ts'
+import { GroupSuperblock } from './group-superblock.ts'
+import { partitionDirectory, partitionPorts, partitionSettings, ReplicatedPartition } from './partition-host.ts'
+
+/** Directories of dead incarnations kept beside a partition (partition.md §1). */
+const FENCED_MAX = 1000
+
+/** This node must first learn of an op that its disk has seen the effect of. Try again later. */
+export class MetadataBehind extends EngineError {}
+
+/**
+ * @param occasion `boot` loads a directory without `purge.gen` as it is; `build` takes segment bytes in it for a deleted
+ * incarnation.
+ * @throws MetadataBehind; any other error means that this partition must not be served, and that its files were left alone.
+ */
+export async function openLocalPartition(
+  core: Core,
+  wanted: CommittedPartition,
+  occasion: 'boot' | 'build',
+): Promise<ReplicatedPartition> {
+  const { ports, config } = core
+  const { key, createdRevision, settings } = wanted
+  const group = packGroup(key)
+  const directory = partitionDirectory(key)
+  let existed = await exists(ports.disk, directory)
+  if (existed) {
+    const verdict = await incarnation(ports.disk, directory, createdRevision)
+    if (verdict === 'ahead') {
+      throw new MetadataBehind('MetadataBehind', `${directory} is of a later op than this node knows`, {
+        path: directory,
+      })
+    }
+    if (
+      verdict === 'dead' ||
+      (verdict === 'unnamed' && occasion === 'build' && (await holdsSegments(ports.disk, directory)))
+    ) {
+      const fenced = await setAside(ports.disk, directory)
+      core.events.partition(group.toString(), 'partition_fenced', 'fact', { path: directory, to: fenced })
+      existed = false
+    }
+  }
+  await ports.disk.makeDirectory(directory)
+  if (!existed || (await incarnation(ports.disk, directory, createdRevision)) === 'unnamed') {
+    await writePurgeGen(ports.disk, directory, { generation: 0n, createdRevision })
+  }
+  const superblock = await GroupSuperblock.open(ports.disk, directory, ports.hash, core.identity)
+  const partition = await openPartition({
+    key,
+    directory,
+    createdRevision,
+    replicaCount: core.identity.replicaCount,
+    settings: partitionSettings(settings),
+    evictedRingOps: config.partition.evictedRingCapacity,
+    evictedRingBytes: config.partition.evictedRingBytesMax,
+    validateChecksum: config.validateChecksum,
+    host: partitionPorts(core, group.toString()),
+  })
+  const restart = core.identity.replicaCount > 1 && (existed || occasion === 'boot')
+  const restored = createGroup(
+    partitionGroupConfig(core, group),
+    restore(superblock, restart),
+    groupJournal(partition, superblock),
+  )
+  return new ReplicatedPartition(core, restored, partition, superblock, createdRevision)
+}
+
+/** What the group asks beyond the journal: whether a repair reaches down to the segments, and how much is held in all. */
+function groupJournal(partition: Partition, superblock: GroupSuperblock): GroupJournal {
+  const { journal } = partition
+  return {
+    header: op => journal.header(op),
+    frame: op => journal.frame(op),
+    highestOp: () => journal.highestOp(),
+    oldestOp: () => journal.oldestOp(),
+    floorOp: () => journal.floorOp(),
+    mayAcknowledge: () => journal.mayAcknowledge(),
+    connectsAbove(floor, toOp) {
+      const { lowestRepaired, recoveredEnd } = partition.repairStanding()
+      if (lowestRepaired !== undefined) return lowestRepaired <= recoveredEnd
+      for (let op = floor + 1n; op <= toOp; op++) {
+        const header = journal.header(Op(op))
+        if (!header || header.operation === Operation.SendMessages) return false
+      }
+      return true
+    },
+    heldFrontier: () => ({
+      held: partition.info().nextOffset,
+      reserved: superblock.recorded?.offsetReserved ?? 0n,
+    }),
+  }
+}
+
+/** The journal of a partition dies with its process: ops start anew, only the view is remembered. */
+function restore(superblock: GroupSuperblock, restart: boolean): GroupRestore {
+  const view = superblock.recorded?.view ?? View(0)
+  const logView = superblock.recorded?.logView ?? View(0)
+  return {
+    view,
+    logView,
+    viewDurable: view,
+    logViewDurable: logView,
+    headOp: Op(0n),
+    commitMin: Op(0n),
+    commitMax: Op(0n),
+    lastPrepareChecksum: Checksum(0n),
+    lastTimestamp: Micros(0n),
+    join: restart ? 'probe' : 'init',
+  }
+}
+
+async function incarnation(
+  disk: Disk,
+  directory: string,
+  createdRevision: bigint,
+): Promise<'same' | 'dead' | 'ahead' | 'unnamed'> {
+  let bytes: Uint8Array
+  try {
+    bytes = await readFile(disk, joinPath(directory, PURGE_GEN_FILE), PURGE_GEN_BYTES)
+  } catch (error) {
+    if (isNotFound(error)) return 'unnamed'
+    throw error
+  }
+  const verdict = decodePurgeGen(bytes)
+  if (verdict.kind !== 'valid') {
+    throw new EngineError('PurgeGenerationShort', `${directory}/${PURGE_GEN_FILE} is cut short`, {
+      path: joinPath(directory, PURGE_GEN_FILE),
+      advice: 'in a cluster, move this partition directory away and let it be rebuilt',
+    })
+  }
+  const held = verdict.createdRevision
+  return held === createdRevision ? 'same' : held < createdRevision ? 'dead' : 'ahead'
+}
+
+async function holdsSegments(disk: Disk, directory: string): Promise<boolean> {
+  for (const name of await disk.list(directory)) {
+    const part = classifyName(name)
+    if (part.kind === 'log' && (await disk.stat(joinPath(directory, name))).sizeBytes > 0) return true
+  }
+  return false
+}
+
+async function setAside(disk: Disk, directory: string): Promise<string> {
+  for (let number = 0; number < FENCED_MAX; number++) {
+    const target = `${directory}.fenced.${number}`
+    if (await exists(disk, target)) continue
+    await disk.rename(directory, target)
+    await disk.syncDirectory(parentOf(directory))
+    return target
+  }
+  throw new EngineError('FencedExhausted', `${directory} has ${FENCED_MAX} directories set aside`, {
+    path: directory,
+    advice: 'look at the .fenced directories beside it and remove what is not needed',
+  })
+}
+
+export async function exists(disk: Disk, path: string): Promise<boolean> {
+  try {
+    await disk.stat(path)
+    return true
+  } catch (error) {
+    if (isNotFound(error)) return false
+    throw error
+  }
+}
+
+/** Removes a partition directory, `purge.gen` last: a half-removed one still names its incarnation. */
+export async function removePartitionDirectory(disk: Disk, directory: string): Promise<void> {
+  let names: string[]
+  try {
+    names = await disk.list(directory)
+  } catch (error) {
+    if (isNotFound(error)) return
+    throw error
+  }
+  for (const name of names) if (name !== PURGE_GEN_FILE) await disk.remove(joinPath(directory, name))
+  await disk.remove(directory)
+}

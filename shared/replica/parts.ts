@@ -1,0 +1,16 @@
+/** The parts of a running replica, as its request handlers see them. */
+import type { ClientDoor } from './client-door.ts'
+import type { Core } from './core.ts'
+import type { Forwards } from './forwards.ts'
+import type { MetadataHost } from './metadata-host.ts'
+import type { Partitions } from './partitions.ts'
+import type { Placement } from './placement.ts'
+
+export interface Parts {
+  readonly core: Core
+  readonly metadata: MetadataHost
+  readonly partitions: Partitions
+  readonly door: ClientDoor
+  readonly forwards: Forwards
+  readonly placement: Placement
+}

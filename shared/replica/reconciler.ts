@@ -1,0 +1,157 @@
+/**
+ * Makes the local partitions what the committed metadata says (spec metadata-storage.md §6.5): level-triggered, so a missed
+ * wake-up costs time and nothing else. Builds and removals run beside the pump; what they lead to goes through it.
+ */
+import { EngineError } from '../bytes/errors.ts'
+import { GroupId } from '../bytes/units.ts'
+import type { CommittedPartition } from '../metadata/state.ts'
+import type { Core } from './core.ts'
+import { partitionDirectory, type ReplicatedPartition } from './partition-host.ts'
+import { MetadataBehind, openLocalPartition, removePartitionDirectory } from './partition-open.ts'
+import type { Partitions } from './partitions.ts'
+
+/** Ticks between two passes that nothing woke: 1 s. */
+const PERIOD_TICKS = 100
+/** Retries after a failure: 1 s, 2 s, … at most 60 s. */
+const BACKOFF_TICKS = 100
+const BACKOFF_TICKS_MAX = 6000
+
+interface Failure {
+  readonly count: number
+  readonly retryAt: number
+}
+
+export class Reconciler {
+  private readonly core: Core
+  private readonly partitions: Partitions
+  /** Groups with a build or a removal under way. */
+  private readonly busy = new Set<GroupId>()
+  private readonly failures = new Map<GroupId, Failure>()
+  private nextPass = 0
+  private stopped = false
+
+  constructor(core: Core, partitions: Partitions) {
+    this.core = core
+    this.partitions = partitions
+  }
+
+  /** The topology may have changed. Runs behind the task that is running, so once for a burst of ops costs little. */
+  wake(): void {
+    this.core.pump.post(() => this.pass())
+  }
+
+  tick(): void {
+    if (this.core.tick >= this.nextPass) this.pass()
+  }
+
+  /** No further build begins; those under way end without an effect. */
+  stop(): void {
+    this.stopped = true
+  }
+
+  private pass(): void {
+    if (this.stopped) return
+    this.nextPass = this.core.tick + PERIOD_TICKS
+    const committed = this.core.machine.state.partitions()
+    for (const [group, partition] of this.partitions.live) {
+      if (committed.get(group)?.createdRevision !== partition.createdRevision) this.remove(group, partition)
+    }
+    for (const [group, tombstone] of this.partitions.tombstones) {
+      if (committed.get(group)?.createdRevision !== tombstone.createdRevision) this.partitions.tombstones.delete(group)
+    }
+    for (const [id, wanted] of committed) {
+      const group = GroupId(id)
+      const retryAt = this.failures.get(group)?.retryAt ?? 0
+      const there = this.partitions.live.has(group) || this.partitions.tombstones.has(group) || this.busy.has(group)
+      if (!there && this.core.tick >= retryAt) this.build(group, wanted)
+    }
+  }
+
+  private build(group: GroupId, wanted: CommittedPartition): void {
+    this.busy.add(group)
+    this.core.pump.settle(
+      openLocalPartition(this.core, wanted, 'build'),
+      built => {
+        this.busy.delete(group)
+        this.failures.delete(group)
+        this.adopt(group, built)
+      },
+      cause => {
+        this.busy.delete(group)
+        if (cause instanceof MetadataBehind) this.backOff(group, cause)
+        else this.refuse(group, wanted, cause)
+      },
+    )
+  }
+
+  /** A finished build counts only while the metadata still wants exactly this incarnation. */
+  private adopt(group: GroupId, built: ReplicatedPartition): void {
+    const wanted = this.core.machine.state.partition(built.key)
+    if (this.stopped || wanted?.createdRevision !== built.createdRevision) {
+      this.remove(group, built)
+      return
+    }
+    this.partitions.live.set(group, built)
+    this.core.events.group(built.group, 'partition_materialised', 'fact', {
+      ...built.key,
+      createdRevision: built.createdRevision.toString(),
+    })
+    this.partitions.parking.deliver(group)
+  }
+
+  private refuse(group: GroupId, wanted: CommittedPartition, cause: unknown): void {
+    const tombstone = tombstoneOf(wanted, cause)
+    this.partitions.tombstones.set(group, tombstone)
+    this.partitions.parking.discard(group, tombstone.message)
+    this.core.events.partition(group.toString(), 'partition_refused', 'fact', {
+      code: tombstone.code,
+      message: tombstone.message,
+      path: tombstone.path ?? '',
+    })
+  }
+
+  private remove(group: GroupId, partition: ReplicatedPartition): void {
+    if (this.partitions.live.get(group) === partition) this.partitions.live.delete(group)
+    this.partitions.parking.discard(group, 'the partition was deleted')
+    // A stop must not delete what it merely came too late to adopt.
+    const wanted = this.core.machine.state.partition(partition.key)
+    const deleted = wanted?.createdRevision !== partition.createdRevision
+    this.busy.add(group)
+    const work = async () => {
+      await partition.abandon()
+      if (deleted) await removePartitionDirectory(this.core.ports.disk, partitionDirectory(partition.key))
+    }
+    this.core.pump.settle(
+      work(),
+      () => {
+        this.busy.delete(group)
+        this.failures.delete(group)
+        if (deleted) this.core.events.partition(group.toString(), 'partition_removed', 'fact', { ...partition.key })
+        this.pass()
+      },
+      cause => {
+        this.busy.delete(group)
+        this.backOff(group, cause)
+      },
+    )
+  }
+
+  private backOff(group: GroupId, cause: unknown): void {
+    const count = (this.failures.get(group)?.count ?? 0) + 1
+    const wait = Math.min(BACKOFF_TICKS * 2 ** Math.min(count - 1, 10), BACKOFF_TICKS_MAX)
+    this.failures.set(group, { count, retryAt: this.core.tick + wait })
+    const message = cause instanceof Error ? cause.message : String(cause)
+    this.core.events.partition(group.toString(), 'partition_build_deferred', 'fact', { message, attempts: count })
+  }
+}
+
+export function tombstoneOf(wanted: CommittedPartition, cause: unknown) {
+  const error = cause instanceof EngineError ? cause : undefined
+  return {
+    key: wanted.key,
+    createdRevision: wanted.createdRevision,
+    code: error?.code ?? 'Unknown',
+    message: cause instanceof Error ? cause.message : String(cause),
+    path: error?.context.path ?? partitionDirectory(wanted.key),
+  }
+}
