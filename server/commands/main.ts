@@ -3,6 +3,8 @@
  * console. Wrong usage exits with 2.
  */
 import { Command } from 'commander'
+import { registerConsole } from './console.ts'
+import { registerInspect } from './inspect.ts'
 import { registerNode } from './node.ts'
 
 const program = new Command('quorumscope')
@@ -10,6 +12,8 @@ const program = new Command('quorumscope')
   .showHelpAfterError()
   .exitOverride(error => process.exit(error.exitCode === 0 ? 0 : 2))
 
+registerConsole(program)
 registerNode(program)
+registerInspect(program)
 
 await program.parseAsync()

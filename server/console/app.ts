@@ -68,7 +68,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
 
   installAccess(app, options.access)
   acceptEmptyJson(app)
-  app.setErrorHandler((error: FastifyError | ConsoleError, request, reply) => {
+  app.setErrorHandler((error: FastifyError | ConsoleError, _request, reply) => {
     const known = understand(error)
     if (known.code === 'CON_INTERNAL') options.onError?.(error)
     return reply.status(known.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(known.toJSON()))

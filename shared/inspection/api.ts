@@ -47,9 +47,9 @@ export const clusterNode = z.object({
   pid: z.number().int().nullable(),
   ports: z.object({ client: z.number(), replica: z.number(), inspection: z.number() }).nullable(),
   dataDirectory: z.string(),
-  logFile: z.string(),
+  logFile: z.string().optional(),
   /** Starts this node by hand, as one line of shell. */
-  command: z.string(),
+  command: z.string().optional(),
   /** The node was running before this console started. */
   adopted: z.boolean(),
   exit: processExit.nullable(),

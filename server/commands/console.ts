@@ -1,0 +1,108 @@
+import { resolve } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import { ExitStatus } from '../../shared/storage/ports.ts'
+
+interface ConsoleCommandOptions {
+  readonly nodes?: number
+  readonly port?: number
+  readonly data: string
+  readonly host: string
+  readonly readOnly?: boolean
+}
+
+/** `console [--nodes N] [--port P] [--data DIR] [--host H] [--read-only]`: a local cluster and its page. */
+export function registerConsole(program: Command): void {
+  program
+    .command('console')
+    .description('start or adopt a local cluster and serve its page')
+    .option('--nodes <n>', 'number of nodes of a new cluster: 1, 3 or 5', nodeCount)
+    .option('--port <port>', 'port of the page; 4600 unless taken, then a free one', portNumber)
+    .option('--data <dir>', 'directory of the cluster', '.quorumscope')
+    .option('--host <host>', 'address to bind to', '127.0.0.1')
+    .option('--read-only', 'change nothing; the default when --host is not a loopback address')
+    .option('--no-read-only', 'allow changes with the token, also when --host is not a loopback address')
+    .action(async (options: ConsoleCommandOptions) => {
+      process.exitCode = await runConsole(options, line => process.stdout.write(`${line}\n`))
+    })
+}
+
+function nodeCount(text: string): number {
+  if (!/^[135]$/.test(text)) throw new InvalidArgumentError('a cluster has 1, 3 or 5 nodes')
+  return Number(text)
+}
+
+function portNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('a port is 0 to 65535')
+  return Number(text)
+}
+
+/** Runs until SIGINT or SIGTERM; answers the exit status. */
+export async function runConsole(options: ConsoleCommandOptions, say: (line: string) => void): Promise<number> {
+  const [{ openSupervisor }, { isReadOnly, ROOT, serveConsole }, { EngineError }] = await Promise.all([
+    import('../cluster/supervisor.ts'),
+    import('../console/serve.ts'),
+    import('../../shared/bytes/errors.ts'),
+  ])
+  const directory = resolve(options.data)
+  const readOnly = isReadOnly(options.host, options.readOnly)
+  const asked = untilSignal()
+  try {
+    const supervisor = await openSupervisor({
+      directory,
+      root: ROOT,
+      ...(options.nodes !== undefined && { nodes: options.nodes }),
+    })
+    for (const id of supervisor.adopted) {
+      const node = supervisor.status().nodes[id]!
+      say(`node-${id} was running already (pid ${node.pid}); it is adopted`)
+    }
+    let running: Awaited<ReturnType<typeof serveConsole>>
+    try {
+      running = await serveConsole({ supervisor, host: options.host, port: options.port, readOnly, say })
+    } catch (error) {
+      await supervisor.close({ stopNodes: false })
+      throw error
+    }
+    say(`Quorumscope  ${running.url}`)
+    say(`cluster in ${directory}${readOnly ? ', read-only' : ''}; Ctrl-C stops it`)
+    const starting = startNodes(supervisor, say)
+    await asked
+    say('stopping; once more to leave the nodes running')
+    process.once('SIGINT', () => process.exit(ExitStatus.Clean))
+    process.once('SIGTERM', () => process.exit(ExitStatus.Clean))
+    await running.close()
+    await starting
+    await supervisor.close({ stopNodes: true })
+    return ExitStatus.Clean
+  } catch (error) {
+    const { message, code } = error as NodeJS.ErrnoException
+    const advice = error instanceof EngineError && error.context.advice ? `\n${error.context.advice}` : ''
+    process.stderr.write(`${code ? `${code}: ` : ''}${message}${advice}\n`)
+    return ExitStatus.Configuration
+  }
+}
+
+type LocalSupervisor = Awaited<ReturnType<typeof import('../cluster/supervisor.ts')['openSupervisor']>>
+
+/** A node that will not start does not end the console: its page says why. */
+async function startNodes(supervisor: LocalSupervisor, say: (line: string) => void): Promise<void> {
+  try {
+    await supervisor.startAll()
+    const nodes = supervisor.status().nodes.map(node => `${node.name} ${node.ports.client}`)
+    say(`client ports: ${nodes.join(', ')}`)
+  } catch (error) {
+    say(`not every node started: ${(error as Error).message}`)
+  }
+}
+
+function untilSignal(): Promise<void> {
+  return new Promise(done => {
+    const stop = () => {
+      process.off('SIGINT', stop)
+      process.off('SIGTERM', stop)
+      done()
+    }
+    process.on('SIGINT', stop)
+    process.on('SIGTERM', stop)
+  })
+}

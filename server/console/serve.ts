@@ -1,0 +1,67 @@
+/**
+ * The console as a running program: supervisor, HTTP, load, and a clean end. It serves before the nodes are up, so that
+ * their start can be watched, and it leaves only what it was told to leave.
+ */
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { createHash } from '../../shared/bytes/hash.ts'
+import type { Supervisor } from '../cluster/contract.ts'
+import { isLoopback } from './access.ts'
+import { buildConsole, type ConsoleApp } from './app.ts'
+import { findPage } from './page.ts'
+
+export const DEFAULT_PORT = 4600
+export const ROOT = { username: 'iggy', password: 'iggy' } as const
+
+export interface ServeOptions {
+  readonly supervisor: Supervisor
+  readonly host: string
+  /** Undefined: 4600, or any free one when that is taken. */
+  readonly port: number | undefined
+  readonly readOnly: boolean
+  readonly say: (line: string) => void
+}
+
+export interface RunningConsole {
+  readonly console: ConsoleApp
+  /** With the token, when there is one to use. */
+  readonly url: string
+  readonly port: number
+  readonly token: string
+  close(): Promise<void>
+}
+
+export async function serveConsole(options: ServeOptions): Promise<RunningConsole> {
+  const token = randomBytes(24).toString('base64url')
+  const { host, readOnly, supervisor, say } = options
+  const console = await buildConsole({
+    supervisor,
+    hash: await createHash(),
+    access: { host, token, readOnly },
+    credentials: ROOT,
+    page: findPage(),
+    onError: error => say(`error: ${error.stack ?? error.message}`),
+  })
+  try {
+    await listen(console, host, options.port)
+  } catch (error) {
+    await console.close()
+    throw error
+  }
+  const { port } = console.app.server.address() as AddressInfo
+  const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  const url = `http://${shown}:${port}/${readOnly ? '' : `#token=${token}`}`
+  return { console, url, port, token, close: () => console.close() }
+}
+
+async function listen({ app }: ConsoleApp, host: string, port: number | undefined): Promise<void> {
+  try {
+    await app.listen({ host, port: port ?? DEFAULT_PORT })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || port !== undefined) throw error
+    await app.listen({ host, port: 0 })
+  }
+}
+
+/** Off loopback anybody on the network can reach the port: such a console changes nothing unless it is told that it may. */
+export const isReadOnly = (host: string, asked: boolean | undefined): boolean => asked ?? !isLoopback(host)
