@@ -121,7 +121,8 @@ export class Caller {
     return this.inTurn(async () => {
       const attempt = this.attempt()
       if (this.connection?.isOpen && this.identity.session !== 0n) {
-        await this.send(this.connection, Operation.Logout, 0, NO_BODY, attempt)
+        // Whatever becomes of the old session, the server drops it with the next login or with the connection.
+        await this.send(this.connection, Operation.Logout, 0, NO_BODY, attempt).catch(ignoreClientError)
       }
       this.identity.unbind()
       this.credentials = credentials
@@ -199,7 +200,7 @@ export class Caller {
         const sessionLost = isSessionLoss(error.status)
         const again =
           (error.outcome === 'unknown' && !connection.isOpen && operation === Operation.NonReplicated) ||
-          (!attempt.unknown && NOTHING_SENT.has(error.status)) ||
+          (!attempt.unknown && error.outcome === 'not_applied' && CONNECTION_ERRORS.has(error.status)) ||
           (!attempt.unknown && sessionLost && !relogged && this.credentials !== undefined)
         if (!again || this.options.retry === false || this.closed || this.remaining(attempt) <= REPLAY_MS) {
           throw attempt.unknown ? asUnknown(error) : error
@@ -301,9 +302,14 @@ export class Caller {
       'token' in credentials
         ? encodeBody(tokenLogin, { ...version, token: credentials.token, context: '' })
         : encodeBody(passwordLogin, { ...version, ...credentials, context: '' })
-    // What a login leaves in doubt is no doubt about the call that needs it.
-    const own: Attempt = { ...attempt, unknown: false }
-    const payload = await this.send(connection, Operation.Register, 0, body, own)
+    let payload: Uint8Array | undefined
+    try {
+      payload = await this.send(connection, Operation.Register, 0, body, { ...attempt, unknown: false })
+    } catch (error) {
+      // What a login leaves in doubt is no doubt about the call that needs it: that has not been sent.
+      if (!(error instanceof ClientError)) throw error
+      throw new ClientError(error.status, 'not_applied', error.message, { cause: error })
+    }
     const reply = this.decode(loginReply, payload!)
     this.identity.bind(reply.session)
     this.lastLogin = reply
@@ -394,8 +400,16 @@ export class Caller {
 
 const NO_BODY = new Uint8Array(0)
 
-/** Errors of a request that never left. */
-const NOTHING_SENT: ReadonlySet<number> = new Set([ErrorCode.NotConnected, ErrorCode.CannotEstablishConnection])
+const CONNECTION_ERRORS: ReadonlySet<number> = new Set([
+  ErrorCode.NotConnected,
+  ErrorCode.CannotEstablishConnection,
+  ErrorCode.Disconnected,
+  ErrorCode.TaskTimeout,
+])
+
+function ignoreClientError(error: unknown): undefined {
+  if (!(error instanceof ClientError)) throw error
+}
 
 const asUnknown = (error: ClientError): ClientError =>
   error.outcome === 'unknown' ? error : new ClientError(error.status, 'unknown', error.message, { cause: error })
