@@ -27,7 +27,7 @@ export function Nav() {
         <div key={group.heading} className="nav-group">
           <h2>{group.heading}</h2>
           {group.links.map(link => (
-            <Link key={link.to} to={link.to} activeOptions={{ exact: link.to === '/cluster' }}>
+            <Link key={link.to} to={link.to} activeOptions={{ exact: link.to === '/cluster', includeSearch: false }}>
               {link.name}
             </Link>
           ))}
@@ -39,7 +39,12 @@ export function Nav() {
           const look = nodeLook(view, id, now)
           return (
             <li key={id} data-testid={`nav-node-${id}`} data-liveness={livenessOf(node, now)}>
-              <Link to="/cluster/nodes/$node" params={{ node: String(id) }} className="nav-node">
+              <Link
+                to="/cluster/nodes/$node"
+                params={{ node: String(id) }}
+                className="nav-node"
+                activeOptions={{ includeSearch: false }}
+              >
                 <Glyph name={look.glyph} state={look.colour} />
                 <span>node-{id}</span>
                 <span className="sr">{look.word}</span>

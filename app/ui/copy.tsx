@@ -1,8 +1,9 @@
+import { Check, Terminal } from 'lucide-react'
 import { useState } from 'react'
 import { announce } from '../data/notices.ts'
 
 /** Copies a text and says that it did. */
-export function CopyButton(props: { text: string; label: string; title?: string; className?: string }) {
+export function CopyButton(props: { text: string; label: string; title?: string; className?: string; icon?: boolean }) {
   const [done, setDone] = useState(false)
   const copy = async (): Promise<void> => {
     try {
@@ -18,10 +19,21 @@ export function CopyButton(props: { text: string; label: string; title?: string;
     <button
       type="button"
       className={props.className ?? 'btn small quiet'}
-      title={props.title ?? props.text}
+      title={props.title ?? `${props.label}: ${props.text}`}
+      aria-label={props.icon ? props.label : undefined}
       onClick={() => void copy()}
     >
-      {done ? 'Copied' : props.label}
+      {props.icon ? (
+        done ? (
+          <Check aria-hidden="true" />
+        ) : (
+          <Terminal aria-hidden="true" />
+        )
+      ) : done ? (
+        'Copied'
+      ) : (
+        props.label
+      )}
     </button>
   )
 }

@@ -7,6 +7,8 @@ import { shown } from '../../data/store.ts'
 import { clockShort, grouped } from '../../ui/format.ts'
 
 const SPAN_S = 120
+/** One object for ever: recharts measures its ticks anew for each new one. */
+const TICK = { fill: 'var(--ink-3)', fontSize: 11 } as const
 const EXPLAINS = new Set(['process_exited', 'process_paused', 'process_started', 'process_resumed', 'view_started'])
 
 export default function LoadChart({ load }: { load: LoadState }) {
@@ -42,13 +44,14 @@ export default function LoadChart({ load }: { load: LoadState }) {
       aria-label={`Acknowledged messages per second over the last two minutes, ${grouped(acked)} in all`}
     >
       <ResponsiveContainer width="100%" height="100%">
-        <ComposedChart data={points} margin={{ top: 16, right: 8, bottom: 0, left: 0 }}>
-          <CartesianGrid vertical={false} className="chart-grid" />
+        <ComposedChart data={points} margin={{ top: 16, right: 26, bottom: 0, left: 0 }}>
+          <CartesianGrid vertical={false} stroke="var(--line-1)" />
           <XAxis
             dataKey="at"
             type="number"
             domain={[first, last]}
             ticks={[first, first + 30_000, first + 60_000, first + 90_000, last]}
+            tick={TICK}
             tickFormatter={clockShort}
             tickLine={false}
             height={18}
@@ -58,6 +61,7 @@ export default function LoadChart({ load }: { load: LoadState }) {
             allowDecimals={false}
             tickLine={false}
             axisLine={false}
+            tick={TICK}
             tickFormatter={(value: number) => grouped(value)}
           />
           <Area dataKey="acked" type="linear" isAnimationActive={false} dot={false} className="chart-acked" />

@@ -158,7 +158,8 @@ export function NodeActs(props: { node: NodeView | undefined; id: number }) {
       <CopyButton
         text={commandOf(props.node, props.id, list[0] ?? 'start')}
         label="Copy as command"
-        className="btn small quiet push"
+        icon
+        className="iconbtn small push"
       />
     </div>
   )
@@ -171,10 +172,10 @@ const SIGNALS: Readonly<Partial<Record<NodeAction, string>>> = {
   resume: 'CONT',
 }
 
-/** The act as a line of shell: a signal where there is a process, else the same request that the button sends. */
+/** The act as a line of shell: a signal where there is a process, else the command that starts the node by hand. */
 export function commandOf(node: NodeView | undefined, id: number, action: NodeAction): string {
-  const pid = node?.process?.pid
+  const process = node?.process
   const signal = SIGNALS[action]
-  if (signal !== undefined && pid !== null && pid !== undefined) return `kill -${signal} ${pid}`
-  return `curl -X POST -H "authorization: Bearer $QUORUMSCOPE_TOKEN" -H "idempotency-key: $(date +%s%N)" -H 'content-type: application/json' -d '{}' ${location.origin}/api/nodes/${id}/${action}`
+  if (signal !== undefined && process?.pid) return `kill -${signal} ${process.pid}`
+  return process?.command ?? `npm run -s quorumscope -- node --replica-id ${id}`
 }

@@ -54,7 +54,7 @@ export function RingPane(props: RingProps) {
   return (
     <Pane
       title="Ring"
-      label={`${groupName(group)}, each shape is what that node says of itself`}
+      label={`${groupName(group)}, by each node's own word`}
       className="p-ring"
       testId="ring"
       actions={
