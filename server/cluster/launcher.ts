@@ -63,8 +63,8 @@ export function launch(
 /** One line of shell that does the same by hand. */
 export function asCommand(args: readonly string[], environment: NodeJS.ProcessEnv): string {
   const quote = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-  const shown = Object.entries(environment).filter(([name]) => name.startsWith('IGGY_') || name.startsWith('UV_'))
-  return [...shown.map(([name, value]) => `${name}=${quote(value ?? '')}`), process.execPath, ...args]
-    .map(part => (part.includes('=') ? part : quote(part)))
-    .join(' ')
+  const shown = Object.entries(environment)
+    .filter(([name]) => name.startsWith('IGGY_') || name.startsWith('UV_'))
+    .map(([name, value]) => `${name}=${quote(value ?? '')}`)
+  return [...shown, ...[process.execPath, ...args].map(quote)].join(' ')
 }

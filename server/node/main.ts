@@ -9,11 +9,11 @@ import { EngineError } from '../../shared/bytes/errors.ts'
 import { createHash } from '../../shared/bytes/hash.ts'
 import { RULES_ON } from '../../shared/consensus/rules.ts'
 import type { NodeSnapshot, Reporter } from '../../shared/inspection/snapshots.ts'
+import { bootReplica } from '../../shared/replica/boot.ts'
 import type { Replica, ReplicaPorts } from '../../shared/replica/contract.ts'
 import type { ReplicaLinks } from '../../shared/replica/ports.ts'
 import { DiskError } from '../../shared/storage/disk.ts'
 import { ExitStatus } from '../../shared/storage/ports.ts'
-import { bootEngine } from './boot.ts'
 import { ClientListener } from './client-listener.ts'
 import { systemClock } from './clock.ts'
 import { ConfigurationError } from './config/problems.ts'
@@ -106,7 +106,8 @@ class NodeLife {
         entropy: systemEntropy,
         onLink: event => {
           const { kind, ...data } = event
-          this.fact(kind, data)
+          // The engine tells of peers that come and go; strangers at the door are this side's to tell.
+          if (kind === 'handshake_failed') this.fact(kind, data)
           log.info(data, kind)
         },
       })
@@ -126,7 +127,7 @@ class NodeLife {
     const chosen = config.client.port === 0
     if (chosen) await this.openClientPort()
     const hash = await createHash()
-    const replica = await bootEngine(this.replicaConfig(), this.replicaPorts(hash))
+    const replica = await bootReplica(this.replicaConfig(), this.replicaPorts(hash))
     this.replica = replica
     if (!chosen) await this.openClientPort()
     if (this.links) {
