@@ -7,7 +7,6 @@ import { GroupId } from '../bytes/units.ts'
 import { MetadataMachine } from '../metadata/machine.ts'
 import { type CommittedPartition, seedRoot } from '../metadata/state.ts'
 import type { RecoveryStep } from '../partition/contract.ts'
-import { clusterId } from '../protocol/handshake.ts'
 import { ExitStatus } from '../storage/ports.ts'
 import type { Replica, ReplicaConfig, ReplicaPorts } from './contract.ts'
 import type { Core } from './core.ts'
@@ -43,7 +42,7 @@ function newCore(config: ReplicaConfig, ports: ReplicaPorts): Core {
     config,
     ports,
     identity: {
-      cluster: clusterId(config.clusterName),
+      cluster: config.clusterId,
       replica: config.replica,
       replicaCount: config.clusterEnabled ? config.nodes.length : 1,
     },

@@ -1,0 +1,82 @@
+/** Virtual time: what happens is a queue of things to run at a time, and time is the time of the one that runs. */
+interface Entry {
+  readonly atMicros: number
+  readonly sequence: number
+  readonly run: () => void
+  cancelled: boolean
+}
+
+export class Timeline {
+  private readonly heap: Entry[] = []
+  private sequence = 0
+  private now = 0
+
+  /** Microseconds since the start of the world. */
+  get nowMicros(): number {
+    return this.now
+  }
+
+  /** Time of the next entry. */
+  get nextMicros(): number | undefined {
+    return this.heap[0]?.atMicros
+  }
+
+  /** Runs `run` in `delayMicros`; entries of one time run in the order in which they were made. The result cancels it. */
+  after(delayMicros: number, run: () => void): () => void {
+    const entry: Entry = {
+      atMicros: this.now + Math.max(0, Math.round(delayMicros)),
+      sequence: this.sequence++,
+      run,
+      cancelled: false,
+    }
+    this.push(entry)
+    return () => {
+      entry.cancelled = true
+    }
+  }
+
+  /** Runs the next entry; false when there is none. */
+  step(): boolean {
+    for (let entry = this.pop(); entry; entry = this.pop()) {
+      if (entry.cancelled) continue
+      this.now = entry.atMicros
+      entry.run()
+      return true
+    }
+    return false
+  }
+
+  private push(entry: Entry): void {
+    const { heap } = this
+    heap.push(entry)
+    let at = heap.length - 1
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (!before(entry, heap[parent]!)) break
+      heap[at] = heap[parent]!
+      at = parent
+    }
+    heap[at] = entry
+  }
+
+  private pop(): Entry | undefined {
+    const { heap } = this
+    const top = heap[0]
+    const last = heap.pop()
+    if (!top || !last || heap.length === 0) return top
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++
+      if (!before(heap[child]!, last)) break
+      heap[at] = heap[child]!
+      at = child
+    }
+    heap[at] = last
+    return top
+  }
+}
+
+const before = (a: Entry, b: Entry): boolean =>
+  a.atMicros < b.atMicros || (a.atMicros === b.atMicros && a.sequence < b.sequence)
