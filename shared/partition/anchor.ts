@@ -1,14 +1,10 @@
-/**
- * Planting an anchor, which legitimises a gap in front of a segment (spec partition.md §6.8; codec: storage/anchor-file.ts).
- */
+/** The anchor beside a segment behind a gap, on disk (spec partition.md §6.8; bytes: storage/anchor-file.ts). */
 import type { Hash } from '../bytes/hash.ts'
-import { type Anchor, encodeAnchor } from '../storage/anchor-file.ts'
-import type { Disk } from '../storage/disk.ts'
+import { ANCHOR_BYTES, type Anchor, decodeAnchor, encodeAnchor } from '../storage/anchor-file.ts'
+import { type Disk, isNotFound, readFile } from '../storage/disk.ts'
 import { segmentPath } from './segment.ts'
 
-export { type Anchor, anchorLayout, decodeAnchor, encodeAnchor } from '../storage/anchor-file.ts'
-
-/** Writes the anchor durably; to be done before its segment exists. */
+/** Writes the anchor durably; to be done before its segment exists. Throws DiskError. */
 export async function writeAnchor(disk: Disk, hash: Hash, directory: string, anchor: Anchor): Promise<void> {
   const path = segmentPath(directory, anchor.plantedStart, 'anchor')
   const staging = `${path}.staging`
@@ -21,4 +17,21 @@ export async function writeAnchor(disk: Disk, hash: Hash, directory: string, anc
   }
   await disk.rename(staging, path)
   await disk.syncDirectory(directory)
+}
+
+/** The anchor of the segment at `start`; absent, too long or damaged proves nothing. Throws DiskError. */
+export async function readAnchor(
+  disk: Disk,
+  hash: Hash,
+  directory: string,
+  start: bigint,
+): Promise<Anchor | undefined> {
+  const path = segmentPath(directory, start, 'anchor')
+  try {
+    if ((await disk.stat(path)).sizeBytes !== ANCHOR_BYTES) return undefined
+    return decodeAnchor(hash, await readFile(disk, path, ANCHOR_BYTES))
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
 }

@@ -3,13 +3,13 @@
  */
 import { joinPath } from '../storage/paths.ts'
 import { writePurgeGen } from '../storage/purge-gen.ts'
+import { readAnchor } from './anchor.ts'
 import { Chain } from './chain.ts'
 import { ConsumerOffsets } from './consumer-offsets.ts'
 import type { Partition, PartitionOptions } from './contract.ts'
 import { claimDirectory } from './incarnation.ts'
 import { SegmentedPartition } from './partition.ts'
 import { type RecoveredChain, RecoveryLog, recoverChain } from './recovery.ts'
-import { readAnchor } from './recovery-guard.ts'
 import type { RecoveredSegment } from './recovery-walk.ts'
 import { PartitionRefused } from './refused.ts'
 import type { Segment } from './segment.ts'
@@ -66,7 +66,8 @@ async function nextOffset(options: PartitionOptions, chain: Chain, recovered: Re
   let next = chain.durableEnd()
   const tail = chain.segments.at(-1)
   if (next === 0n && tail && tail.startOffset > 0n) {
-    const planted = (await readAnchor(options, tail.startOffset)) !== undefined
+    const planted =
+      (await readAnchor(options.host.disk, options.host.hash, options.directory, tail.startOffset)) !== undefined
     next = planted && frontier < tail.startOffset ? frontier : tail.startOffset
   }
   for (const claim of [frontier, recovered.orphanClaim]) if (claim > next) next = claim

@@ -119,12 +119,18 @@ describe('poll strategies', () => {
     }
   })
 
-  it('G52: tell below the earliest, inside a gap, and beyond the end apart', async () => {
-    const { partition, sender } = await open(new MemoryDisk())
+  it('G52 OR-23: go on from below the earliest and from inside a gap, and have nothing beyond the end', async () => {
+    const disk = new MemoryDisk()
+    disk.put(name(10n, 'log'), new Uint8Array(0))
+    const { partition, sender } = await open(disk)
     sender.send('a')
-    await partition.flush()
-    expect(await poll(partition, { kind: 'offset', offset: Offset(2n ** 63n) })).toEqual([])
-    expect(await poll(partition, { kind: 'offset', offset: Offset(1n) })).toEqual([])
+    for (const flushed of [false, true]) {
+      if (flushed) await partition.flush()
+      expect(await poll(partition, { kind: 'offset', offset: Offset(3n) })).toEqual(['10:a'])
+      expect(await poll(partition, { kind: 'first' })).toEqual(['10:a'])
+      expect(await poll(partition, { kind: 'offset', offset: Offset(11n) })).toEqual([])
+      expect(await poll(partition, { kind: 'offset', offset: Offset(2n ** 63n) })).toEqual([])
+    }
   })
 })
 

@@ -1,6 +1,5 @@
 /** Pass B: do the segments make one chain (spec partition.md §6.8)? Reads anchors, changes nothing. */
-import { isNotFound, readFile } from '../storage/disk.ts'
-import { type Anchor, anchorLayout, decodeAnchor } from './anchor.ts'
+import { readAnchor } from './anchor.ts'
 import type { PartitionOptions } from './contract.ts'
 import type { RecoveryLog } from './recovery.ts'
 import type { RecoveredSegment } from './recovery-walk.ts'
@@ -23,7 +22,7 @@ export async function guardChain(
       return new PartitionRefused('EmptyNonTailSegment', directory, message, { path: previous.logPath })
     }
     if (previous.endOffset === next.startOffset) continue
-    const anchor = await readAnchor(options, next.startOffset)
+    const anchor = await readAnchor(options.host.disk, options.host.hash, directory, next.startOffset)
     const admitted =
       previous.endOffset < next.startOffset &&
       anchor?.plantedStart === next.startOffset &&
@@ -46,16 +45,4 @@ export async function guardChain(
     })
   }
   return undefined
-}
-
-/** The anchor beside a segment; absent, too long or damaged proves nothing. Throws DiskError. */
-export async function readAnchor({ host, directory }: PartitionOptions, start: bigint): Promise<Anchor | undefined> {
-  const path = segmentPath(directory, start, 'anchor')
-  try {
-    if ((await host.disk.stat(path)).sizeBytes !== anchorLayout.size) return undefined
-    return decodeAnchor(host.hash, await readFile(host.disk, path, anchorLayout.size))
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
 }
