@@ -14,6 +14,10 @@ export class Events {
     this.sink = sink
   }
 
+  wantsFlow(group: string): boolean {
+    return this.sink.wantsFlow(group)
+  }
+
   /** A fact of the node: boot, refusal, forward, session. Returns its sequence number, for `cause`. */
   node(kind: string, data: Data, cause?: number): number {
     this.sink.count(NODE_GROUP, kind)

@@ -1,24 +1,28 @@
 /** Where each frame of a replica link carries its group, for routing before anything else is read (spec consensus.md §2.5, §10). */
 import { GroupId } from '../bytes/units.ts'
 import { Command } from '../protocol/commands.ts'
+import { replicaLayouts } from '../protocol/frames.ts'
 
-const GROUP_AT: ReadonlyMap<number, number> = new Map([
-  [Command.Prepare, 216],
-  [Command.RepairPrepare, 216],
-  [Command.PrepareOk, 200],
-  [Command.Commit, 168],
-  [Command.StartViewChange, 128],
-  [Command.DoViewChange, 144],
-  [Command.StartView, 128],
-  [Command.RequestStartView, 128],
-  [Command.RequestPrepares, 160],
-  [Command.RepairDone, 152],
-  [Command.RangeEvicted, 152],
-  [Command.RequestStateTransfer, 144],
-  [Command.StateTransferTarget, 152],
-  [Command.RequestStateChunk, 152],
-  [Command.StateChunk, 152],
-])
+const CONSENSUS_FRAMES = [
+  'Prepare',
+  'RepairPrepare',
+  'PrepareOk',
+  'Commit',
+  'StartViewChange',
+  'DoViewChange',
+  'StartView',
+  'RequestStartView',
+  'RequestPrepares',
+  'RepairDone',
+  'RangeEvicted',
+  'RequestStateTransfer',
+  'StateTransferTarget',
+  'RequestStateChunk',
+  'StateChunk',
+] as const
+const GROUP_AT: ReadonlyMap<number, number> = new Map(
+  CONSENSUS_FRAMES.map(name => [Command[name], replicaLayouts[name].fields.group.at]),
+)
 
 const COMMAND_AT = 60
 

@@ -4,7 +4,7 @@
  * journal append in memory) therefore queues it here.
  */
 
-import type { Op, ReplicaId, View } from '../bytes/units.ts'
+import type { Micros, Op, ReplicaId, View } from '../bytes/units.ts'
 import type { ConsensusGroup, GroupAction, GroupEvent, RefuseReason, RequestToken } from '../consensus/contract.ts'
 import type { Events } from './events.ts'
 import type { ReplicaLinks } from './ports.ts'
@@ -21,11 +21,16 @@ export interface GroupHooks {
   unreconcilable(op: Op, message: string): void
 }
 
+/** How often a group learns whether its flow is wanted. */
+const WATCH_TICKS = 20
+
 export class GroupHost {
   readonly group: ConsensusGroup
   private readonly hooks: GroupHooks
   private readonly links: ReplicaLinks
   private readonly events: Events
+  private readonly name: string
+  private ticks = 0
   private readonly queue: GroupEvent[] = []
   private stepping = false
 
@@ -34,6 +39,13 @@ export class GroupHost {
     this.hooks = hooks
     this.links = links
     this.events = events
+    this.name = group.config.group.toString()
+  }
+
+  tick(nowMicros: Micros): void {
+    // Asked now and then only: thousands of groups tick a hundred times a second.
+    if (this.ticks++ % WATCH_TICKS === 0) this.group.setFlowNotes(this.events.wantsFlow(this.name))
+    this.step({ kind: 'tick', nowMicros })
   }
 
   step(event: GroupEvent): void {

@@ -6,14 +6,26 @@ import { packGroup } from '../protocol/groups.ts'
 import type { ReplicatedPartition, Tombstone } from './partition-host.ts'
 
 export function groupJson(group: ConsensusGroup, partition?: ReplicatedPartition): GroupSnapshotJson {
-  const { timers, repair, pipeline, votes, ...rest } = group.snapshot()
+  const { timers, repair, pipeline, votes, ...of } = group.snapshot()
   return {
-    ...rest,
-    group: rest.group.toString(),
-    op: rest.op.toString(),
-    commitMin: rest.commitMin.toString(),
-    commitMax: rest.commitMax.toString(),
-    quorums: { ...rest.quorums },
+    group: of.group.toString(),
+    plane: of.plane,
+    status: of.status,
+    role: of.role,
+    primary: of.primary,
+    ceded: of.ceded,
+    view: of.view,
+    logView: of.logView,
+    viewDurable: of.viewDurable,
+    logViewDurable: of.logViewDurable,
+    op: of.op.toString(),
+    commitMin: of.commitMin.toString(),
+    commitMax: of.commitMax.toString(),
+    observedNewerView: of.observedNewerView,
+    transferStage: of.transferStage,
+    probeAttempts: of.probeAttempts,
+    quorums: { ...of.quorums },
+    requestQueue: of.requestQueue,
     pipeline: pipeline.map(entry => ({
       op: entry.op.toString(),
       checksum: hex(entry.checksum),

@@ -85,7 +85,7 @@ export class ReplicatedPartition {
   }
 
   tick(): void {
-    if (!this.closed) this.host.step({ kind: 'tick', nowMicros: this.core.ports.clock.nowMicros() })
+    if (!this.closed) this.host.tick(this.core.ports.clock.nowMicros())
   }
 
   submit(

@@ -81,7 +81,7 @@ export function assembleReplica(
 
   const tick = () => {
     core.tick++
-    metadata.host.step({ kind: 'tick', nowMicros: core.ports.clock.nowMicros() })
+    metadata.host.tick(core.ports.clock.nowMicros())
     partitions.tick()
     core.pending.expire(core.tick)
     forwards.tick()

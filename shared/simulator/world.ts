@@ -11,9 +11,9 @@ import { Client, type ClientOptions } from '../client/client.ts'
 import type { ClientPorts, Endpoint } from '../client/ports.ts'
 import { RULES_ON } from '../consensus/rules.ts'
 import type { EventDraft } from '../inspection/envelope.ts'
+import { clusterId } from '../protocol/handshake.ts'
 import { bootReplica } from '../replica/boot.ts'
 import type { Replica, ReplicaConfig, ReplicaPorts } from '../replica/contract.ts'
-import { clusterId } from '../protocol/handshake.ts'
 import { MemoryDisk } from '../storage/memory-disk.ts'
 import type { ExitStatus } from '../storage/ports.ts'
 import { clientNetwork, ServerSide } from './client-network.ts'
@@ -28,6 +28,8 @@ export interface WorldOptions {
   /** Lets every promise that can settle now settle: a turn of the host's event loop. */
   readonly breathe: () => Promise<void>
   readonly config?: Partial<ReplicaConfig>
+  /** Record flow events too. */
+  readonly watched?: boolean
 }
 
 /** Something that a replica told of itself. */
@@ -305,7 +307,7 @@ export class World {
       clientLinks: server,
       sink: {
         emit: draft => this.facts.push({ ...draft, node: node.id, atMicros: this.timeline.nowMicros }),
-        wantsFlow: () => false,
+        wantsFlow: () => this.options.watched === true,
         count: (group, kind, by = 1) => {
           const key = `${group} ${kind}`
           this.counters.set(key, (this.counters.get(key) ?? 0) + by)

@@ -1,7 +1,7 @@
 /** Worlds for the tests of this folder. */
 import { createHash } from '../../bytes/hash.ts'
-import { METADATA_GROUP } from '../../protocol/groups.ts'
 import type { GroupSummary } from '../../inspection/snapshots.ts'
+import { METADATA_GROUP } from '../../protocol/groups.ts'
 import { World, type WorldOptions } from '../world.ts'
 
 export const hash = await createHash()
