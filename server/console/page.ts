@@ -1,6 +1,6 @@
 /** The built page: files of dist/app, and its index for every address that the page itself understands. */
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
@@ -14,6 +14,15 @@ export function findPage(): string | undefined {
   )
 }
 
+function staysInside(directory: string, path: string): boolean {
+  try {
+    const root = realpathSync(directory)
+    return realpathSync(join(root, path)).startsWith(root + sep)
+  } catch {
+    return false
+  }
+}
+
 /** Built assets carry a hash of their content in their names. */
 const ASSET_AGE_MS = 365 * 24 * 3600 * 1000
 
@@ -21,10 +30,11 @@ export async function servePage(app: FastifyInstance, directory: string | undefi
   if (directory !== undefined) {
     await app.register(fastifyStatic, {
       root: directory,
-      // Routes for the files that are there; every other path falls to the handler below. Links out of the root are not followed.
-      wildcard: false,
       index: false,
+      // A link that leads out of the root is as if it were not there.
+      allowedPath: path => staysInside(directory, path),
       dotfiles: 'ignore',
+      cacheControl: false,
       setHeaders: (reply, path) => {
         reply.setHeader(
           'cache-control',
