@@ -136,6 +136,12 @@ async function walk(
       findings.add('damage', 'SEGMENT_RESIDUE_UNVERIFIED', file.path, readTo, 'residue_budget', message)
     }
     if (probe.kind !== 'survivor') break
+    // A frame that reaches into the next sound batch: not the frame is wrong, but the length of its batch.
+    const reaching = problems.at(-1)
+    if (reaching !== undefined && reaching.batchPosition === readTo && reaching.position >= probe.position) {
+      const message = `the batch length reaches into the sound batch at ${probe.position}`
+      problems[problems.length - 1] = { ...reaching, check: 'batch_length', position: readTo + 32, message }
+    }
     index?.skipTo(probe.position)
     scan = await scanSegment(file, sizeBytes, hash, { ...base, from: probe.position })
     readTo = scan.reachedBytes
