@@ -4,6 +4,7 @@
  */
 import type { Op, ReplicaId } from '../bytes/units.ts'
 import type { FrameOf } from '../protocol/frames.ts'
+import type { PrepareHeader } from '../protocol/headers.ts'
 import { learnCommit, walkCommits } from './commit.ts'
 import { prepareOkFrame } from './frames-out.ts'
 import { isDurable, requestPersist, sendScoped } from './gate.ts'
@@ -36,6 +37,16 @@ export function ackStored(s: GroupState, op: Op): void {
   if (!mayAck(s) || op > s.proven || op > s.sequencer) return
   const stored = storedAt(s, op)
   if (stored !== undefined) sendScoped(s, primaryOf(s, s.view), prepareOkFrame(s, stored))
+}
+
+/**
+ * Answers a prepare that is applied here already. A primary elected by replicas that did not know the op as committed still
+ * waits for it; with silence it would wait for ever. Where the entry is gone, the newest one says how far the commit is.
+ */
+export function ackCommitted(s: GroupState, prepare: PrepareHeader): void {
+  const stored = storedAt(s, prepare.op)
+  if (stored === undefined) ackStored(s, s.commitMin)
+  else if (stored.checksum === prepare.checksum) ackStored(s, prepare.op)
 }
 
 /** Acknowledges every stored op above the commit, after a view was adopted. */
@@ -83,6 +94,10 @@ export function onPrepareOk(s: GroupState, from: ReplicaId, { header }: FrameOf<
     return
   }
   s.silent = setDelete(s.silent, from)
+  if (header.commit > s.commitMax && header.commit <= s.sequencer) {
+    learnCommit(s, header.commit)
+    walkCommits(s)
+  }
   const entry = s.pipeline.get(op)
   if (entry === undefined) {
     ignored(s, 'unknown_prepare', from, op)

@@ -9,7 +9,7 @@ import { Checksum, Micros, type Op, ReplicaId } from '../bytes/units.ts'
 import type { FrameOf } from '../protocol/frames.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import { restampView, verifyPrepare } from '../protocol/seal.ts'
-import { ackStored, selfAck } from './acks.ts'
+import { ackCommitted, ackStored, selfAck } from './acks.ts'
 import { learnCommit, syncPrepareTimer, walkCommits } from './commit.ts'
 import { sendScoped } from './gate.ts'
 import { advanceProven, heldAt, storedAt, truncate } from './log.ts'
@@ -71,6 +71,7 @@ function accept(s: GroupState, from: ReplicaId, header: PrepareHeader, frame: Ui
   const { op } = header
   if (op <= s.commitMin) {
     ignored(s, 'old_prepare', from, op)
+    ackCommitted(s, header)
     return
   }
   if (op <= s.chain) {

@@ -3,9 +3,8 @@
  * what it saw.
  */
 
-import type { Hash } from '../../bytes/hash.ts'
 import type { Op, ReplicaId } from '../../bytes/units.ts'
-import { parseReplicaFrame } from '../../protocol/frames.ts'
+import { Command } from '../../protocol/commands.ts'
 import type { PrepareHeader } from '../../protocol/headers.ts'
 import type { ConsensusGroup } from '../contract.ts'
 import type { TestJournal } from './journal.ts'
@@ -18,7 +17,6 @@ export interface Durable {
 export class AgreementChecker {
   /** The one log that everybody applies, by op. */
   readonly canonical: PrepareHeader[] = []
-  private readonly hash: Hash
   private readonly appliedTo: bigint[]
   private readonly lastView: number[]
   /** Highest view in which an earlier life, and this one, sent a DoViewChange. */
@@ -27,8 +25,7 @@ export class AgreementChecker {
   private readonly acked = new Map<string, bigint>()
   elections = 0
 
-  constructor(hash: Hash, replicas: number) {
-    this.hash = hash
+  constructor(replicas: number) {
     this.appliedTo = new Array(replicas).fill(0n)
     this.lastView = new Array(replicas).fill(0)
     this.votedBefore = new Array(replicas).fill(-1)
@@ -80,40 +77,48 @@ export class AgreementChecker {
     return this.acked.size
   }
 
+  /** Reads the frame by its offsets (spec consensus.md §2.5), not by the engine's codec. */
   sent(replica: ReplicaId, frame: Uint8Array, durable: Durable, group: ConsensusGroup, journal: TestJournal) {
-    const parsed = parseReplicaFrame(this.hash, frame)
-    const { header } = parsed
-    switch (parsed.kind) {
-      case 'StartViewChange':
-      case 'DoViewChange':
-      case 'StartView':
-      case 'PrepareOk':
-      case 'Commit':
-        if (header.view > durable.view) this.fail(replica, `speaks for view ${header.view}, durable is ${durable.view}`)
+    const bytes = new DataView(frame.buffer, frame.byteOffset, frame.length)
+    const view = bytes.getUint32(52, true)
+    switch (frame[60]) {
+      case Command.StartViewChange:
+      case Command.Commit:
         break
+      case Command.StartView:
+        if (durable.logView < view) this.fail(replica, `starts view ${view} before its log view is durable`)
+        break
+      case Command.DoViewChange:
+        if (bytes.getUint32(152, true) > durable.logView)
+          this.fail(replica, 'votes with a log view that is not durable')
+        if (view <= this.votedBefore[replica]!) this.fail(replica, `votes again in view ${view} after a restart`)
+        this.votedNow[replica] = Math.max(this.votedNow[replica]!, view)
+        break
+      case Command.PrepareOk: {
+        const op = bytes.getBigUint64(160, true)
+        if (durable.logView !== view) this.fail(replica, `acknowledges in view ${view} with another log view`)
+        if (journal.header(op as Op)?.checksum !== bytes.getBigUint64(144, true))
+          this.fail(replica, `acknowledges op ${op}, which it does not hold`)
+        for (let at = group.commitMin + 1n; at < op; at++)
+          if (journal.header(at as Op) === undefined)
+            this.fail(replica, `acknowledges op ${op} above the missing ${at}`)
+        break
+      }
+      default:
+        return
     }
-    if (parsed.kind === 'StartView' && durable.logView < header.view)
-      this.fail(replica, `starts view ${header.view} before its log view is durable`)
-    if (parsed.kind === 'DoViewChange') {
-      if (parsed.header.logView > durable.logView) this.fail(replica, 'votes with a log view that is not durable')
-      if (header.view <= this.votedBefore[replica]!)
-        this.fail(replica, `votes again in view ${header.view} after a restart`)
-      this.votedNow[replica] = Math.max(this.votedNow[replica]!, header.view)
-    }
-    if (parsed.kind === 'PrepareOk') {
-      const { op, prepareChecksum } = parsed.header
-      if (durable.logView !== header.view)
-        this.fail(replica, `acknowledges in view ${header.view} with another log view`)
-      if (journal.header(op)?.checksum !== prepareChecksum)
-        this.fail(replica, `acknowledges op ${op}, which it does not hold`)
-      for (let at = group.commitMin + 1n; at <= op; at++)
-        if (journal.header(at as Op) === undefined) this.fail(replica, `acknowledges op ${op} above the missing ${at}`)
-    }
+    if (view > durable.view) this.fail(replica, `speaks for view ${view}, durable is ${durable.view}`)
+  }
+
+  /** Once a tick; the cheap part of it after every step. */
+  inspected(replica: ReplicaId, group: ConsensusGroup) {
+    const { view, logView, op, commitMax } = group.snapshot()
+    if (logView > view) this.fail(replica, `log view ${logView} is above view ${view}`)
+    if (logView === view && op < group.commitMin) this.fail(replica, `head ${op} is below its commit ${commitMax}`)
   }
 
   observed(replica: ReplicaId, group: ConsensusGroup) {
-    const { view, logView, commitMin, commitMax } = group.snapshot()
-    if (logView > view) this.fail(replica, `log view ${logView} is above view ${view}`)
+    const { view, commitMin, commitMax } = group
     if (commitMin > commitMax) this.fail(replica, `commit_min ${commitMin} is above commit_max ${commitMax}`)
     if (view < this.lastView[replica]!) this.fail(replica, `view ${view} goes back from ${this.lastView[replica]}`)
     if (view > this.lastView[replica]!) this.elections = Math.max(this.elections, view)

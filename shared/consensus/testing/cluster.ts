@@ -4,7 +4,6 @@
  * seen by the agreement checker.
  */
 import type { Hash } from '../../bytes/hash.ts'
-import { Xoshiro256 } from '../../bytes/random.ts'
 import { Checksum, ClientId, GroupId, Micros, Op, ReplicaId, View } from '../../bytes/units.ts'
 import { METADATA_GROUP, packGroup } from '../../protocol/groups.ts'
 import type { PrepareHeader, RoutedRequestHeader } from '../../protocol/headers.ts'
@@ -21,6 +20,7 @@ import type {
 import { createGroup } from '../group.ts'
 import { RULES_ON } from '../rules.ts'
 import { AgreementChecker, type Durable } from './checker.ts'
+import { Dice } from './dice.ts'
 import { MemoryJournal, type TestJournal, WalJournal } from './journal.ts'
 
 /** The defaults, five times as fast. */
@@ -99,7 +99,7 @@ const EPOCH = 1_700_000_000_000_000n
 export class TestCluster {
   readonly options: ClusterOptions
   readonly checker: AgreementChecker
-  readonly random: Xoshiro256
+  readonly random: Dice
   readonly nodes: Node[]
   now = 0
   sent = 0
@@ -119,9 +119,9 @@ export class TestCluster {
   constructor(hash: Hash, options: ClusterOptions) {
     this.hash = hash
     this.options = options
-    this.random = new Xoshiro256(BigInt(options.seed) * 7919n + 17n)
+    this.random = new Dice(options.seed * 7919 + 17)
     this.network = options.network ?? { delayMax: 0, drop: 0, duplicate: 0 }
-    this.checker = new AgreementChecker(hash, options.replicas)
+    this.checker = new AgreementChecker(options.replicas)
     this.group = options.plane === 'metadata' ? METADATA_GROUP : packGroup({ stream: 1, topic: 2, partition: 3 })
     this.skewMicros = new Array(options.replicas).fill(0n)
     this.nodes = Array.from({ length: options.replicas }, (_, index) => ({
@@ -363,24 +363,25 @@ export class TestCluster {
     this.sent++
     if (this.filter?.(from, to, frame) === false) return
     const { drop, duplicate, delayMax } = this.network
-    if (drop > 0 && this.random.upTo(999) < drop) return
-    const copies = duplicate > 0 && this.random.upTo(999) < duplicate ? 2 : 1
+    if (drop > 0 && this.random.chance(drop)) return
+    const copies = duplicate > 0 && this.random.chance(duplicate) ? 2 : 1
     for (let copy = 0; copy < copies; copy++) {
       const at = this.now + (delayMax === 0 ? 0 : this.random.upTo(delayMax))
-      this.messages.push({ from, to, frame: Uint8Array.from(frame), at, life: this.node(to).life })
+      this.messages.push({ from, to, frame: frame.slice(), at, life: this.node(to).life })
     }
   }
 
   private deliver(): void {
     // With no delay, a frame leads to others in the same tick; the bound catches a storm.
-    for (let round = 0; round < 10_000; round++) {
-      const due = this.messages.findIndex(message => message.at <= this.now)
-      if (due < 0) return
-      const [message] = this.messages.splice(due, 1)
-      const { from, to, frame } = message!
-      const node = this.node(to)
-      if (node.group === undefined || this.cut.has(from * 32 + to)) continue
-      this.step(node, { kind: 'frame', from, bytes: frame, nowMicros: this.clock(node) })
+    for (let round = 0; round < 1000; round++) {
+      const due = this.messages.filter(message => message.at <= this.now)
+      if (due.length === 0) return
+      this.messages = this.messages.filter(message => message.at > this.now)
+      for (const { from, to, frame, life } of due) {
+        const node = this.node(to)
+        if (node.group === undefined || node.life !== life || this.cut.has(from * 32 + to)) continue
+        this.step(node, { kind: 'frame', from, bytes: frame, nowMicros: this.clock(node) })
+      }
     }
     throw new Error('a storm of frames within one tick')
   }
@@ -388,7 +389,7 @@ export class TestCluster {
   tick(): void {
     this.now++
     for (const node of this.nodes) {
-      if (this.options.startAt?.[node.replica] === this.now) this.start(node)
+      if (this.options.startAt?.[node.replica] === this.now && !node.everLived) this.start(node)
     }
     for (const node of this.live()) {
       for (const event of node.journal.tick()) if (node.group !== undefined) this.step(node, event)
@@ -402,7 +403,9 @@ export class TestCluster {
           this.step(node, { kind: 'superblockWritten', view: View(view), logView: View(logView) })
         }
       }
-      if (node.group !== undefined) this.step(node, { kind: 'tick', nowMicros: this.clock(node) })
+      if (node.group === undefined) continue
+      this.step(node, { kind: 'tick', nowMicros: this.clock(node) })
+      this.checker.inspected(node.replica, node.group)
     }
     this.deliver()
   }

@@ -3,16 +3,28 @@
  * landed survives a crash, what has not may or may not. The partition one is memory with a ring of applied entries, and
  * segments that survive: one message per op, its offset stamped into the body by whoever mints it.
  */
-import type { Xoshiro256 } from '../../bytes/random.ts'
 import { Op } from '../../bytes/units.ts'
 import type { PrepareHeader } from '../../protocol/headers.ts'
 import type { GroupAction, GroupEvent, GroupJournal } from '../contract.ts'
+import type { Dice } from './dice.ts'
 
 type Append = Extract<GroupAction, { kind: 'append' }>
 interface Entry {
   readonly header: PrepareHeader
   readonly frame: Uint8Array
 }
+
+/** Entries are kept in any order; both ends are asked rarely. */
+function bounds(entries: ReadonlyMap<bigint, Entry>): { oldest: Op; highest: Op } {
+  let oldest = 0n
+  let highest = 0n
+  for (const op of entries.keys()) {
+    if (op > highest) highest = op
+    if (oldest === 0n || op < oldest) oldest = op
+  }
+  return { oldest: Op(oldest), highest: Op(highest) }
+}
+
 type WalStep = { kind: 'append'; entry: Entry; cancelled: boolean } | { kind: 'truncate'; fromOp: Op }
 
 export interface TestJournal extends GroupJournal {
@@ -23,7 +35,7 @@ export interface TestJournal extends GroupJournal {
   /** Events that became due. */
   tick(): GroupEvent[]
   /** What the next life finds. `random` decides about what had not landed. */
-  afterCrash(random: Xoshiro256): TestJournal
+  afterCrash(random: Dice): TestJournal
   failNext: number
   /** Answers that are held back until released: appends that stay in flight. */
   hold: boolean
@@ -34,12 +46,12 @@ export class WalJournal implements TestJournal {
   private readonly durable: Map<bigint, Entry>
   private queue: { step: WalStep; due: number }[] = []
   private now = 0
-  private readonly random: Xoshiro256
+  private readonly random: Dice
   private readonly delayMax: number
   failNext = 0
   hold = false
 
-  constructor(random: Xoshiro256, delayMax: number, durable = new Map<bigint, Entry>()) {
+  constructor(random: Dice, delayMax: number, durable = new Map<bigint, Entry>()) {
     this.random = random
     this.delayMax = delayMax
     this.durable = durable
@@ -53,14 +65,10 @@ export class WalJournal implements TestJournal {
     return this.entries.get(op)?.frame
   }
   highestOp() {
-    let highest = 0n
-    for (const op of this.entries.keys()) if (op > highest) highest = op
-    return Op(highest)
+    return bounds(this.entries).highest
   }
   oldestOp() {
-    let oldest = 0n
-    for (const op of this.entries.keys()) if (oldest === 0n || op < oldest) oldest = op
-    return Op(oldest)
+    return bounds(this.entries).oldest
   }
   floorOp() {
     return Op(0n)
@@ -108,7 +116,7 @@ export class WalJournal implements TestJournal {
     return events
   }
 
-  afterCrash(random: Xoshiro256): TestJournal {
+  afterCrash(random: Dice): TestJournal {
     const landed = random.upTo(this.queue.length)
     for (const { step } of this.queue.slice(0, landed)) land(this.durable, step)
     return new WalJournal(this.random, this.delayMax, this.durable)
@@ -150,14 +158,10 @@ export class MemoryJournal implements TestJournal {
     return this.entries.get(op)?.frame
   }
   highestOp() {
-    let highest = 0n
-    for (const op of this.entries.keys()) if (op > highest) highest = op
-    return Op(highest)
+    return bounds(this.entries).highest
   }
   oldestOp() {
-    let oldest = 0n
-    for (const op of this.entries.keys()) if (oldest === 0n || op < oldest) oldest = op
-    return Op(oldest)
+    return bounds(this.entries).oldest
   }
   floorOp() {
     return Op(0n)
@@ -173,7 +177,7 @@ export class MemoryJournal implements TestJournal {
   }
   append({ role, header, frame }: Append) {
     if (this.entries.has(header.op)) throw new Error(`op ${header.op} is appended over a held one`)
-    const stored = Uint8Array.from(frame)
+    const stored = frame.slice()
     const view = new DataView(stored.buffer)
     if (role === 'primary') view.setBigUint64(OFFSET_AT, this.next, true)
     const offset = view.getBigUint64(OFFSET_AT, true)
