@@ -10,15 +10,16 @@ export function registerInspect(program: Command): void {
     .option('--verify', 'compute every checksum', false)
     .option('--json', 'print one JSON object', false)
     .action(async (dir: string, options: { verify: boolean; json: boolean }) => {
-      process.exitCode = await runInspect(dir, options, text => process.stdout.write(text))
+      process.exitCode = await runInspect(dir, options, process.stdout, process.stderr)
     })
 }
 
-/** Runs one inspection and prints it; answers the exit status. */
+/** Runs one inspection and prints it, text of failures to `err`; answers the exit status. */
 export async function runInspect(
   dir: string,
   options: { readonly verify: boolean; readonly json: boolean },
-  print: (text: string) => void,
+  out: { write(text: string): unknown },
+  err: { write(text: string): unknown },
 ): Promise<0 | 1 | 2> {
   const [{ createHash }, { EngineError }, { inspectDirectory }, { inspectionText }, { DirectoryDisk }] =
     await Promise.all([
@@ -33,15 +34,17 @@ export async function runInspect(
   const scheduler = { yield: () => new Promise<void>(done => setImmediate(done)) }
   try {
     const inspection = await inspectDirectory(disk, { hash: await createHash(), verify: options.verify, scheduler })
-    print(options.json ? `${JSON.stringify({ directory, ...inspection })}\n` : inspectionText(inspection, directory))
+    out.write(
+      options.json ? `${JSON.stringify({ directory, ...inspection })}\n` : inspectionText(inspection, directory),
+    )
     return inspection.ok ? 0 : 1
   } catch (error) {
     if (!(error instanceof EngineError)) throw error
     const advice = error.context.advice === undefined ? '' : `\n${error.context.advice}`
     const message = `${directory}: ${error.code.startsWith('DISK_') ? 'cannot be read as a directory' : error.message}`
     if (options.json) {
-      print(`${JSON.stringify({ ok: false, directory, findings: [], error: { code: error.code, message } })}\n`)
-    } else print(`${message}${advice}\n`)
+      out.write(`${JSON.stringify({ ok: false, directory, findings: [], error: { code: error.code, message } })}\n`)
+    } else err.write(`${message}${advice}\n`)
     return 2
   }
 }
