@@ -126,6 +126,13 @@ class NodeLife {
     // With port 0 the roster must name the port before anything boots; clients wait until the node serves.
     const chosen = config.client.port === 0
     if (chosen) await this.openClientPort()
+    if (config.rootPasswordGenerated) {
+      const { username, password } = config.replica.root
+      log.warn(
+        { username, password },
+        'root credentials were made up for this start; set IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD',
+      )
+    }
     const hash = await createHash()
     const replica = await bootReplica(this.replicaConfig(), this.replicaPorts(hash))
     this.replica = replica
@@ -137,13 +144,6 @@ class NodeLife {
     this.startTicks(replica)
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void this.stop(signal))
     this.announce()
-    if (config.rootPasswordGenerated) {
-      const { username, password } = config.replica.root
-      log.warn(
-        { username, password },
-        'root credentials were made up for this start; set IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD',
-      )
-    }
   }
 
   private async openClientPort(): Promise<void> {
