@@ -24,6 +24,7 @@ export const searchSchemas = {
     /** Bytes shown by the lens, and where it starts. */
     span: decimalText,
     from: decimalText,
+    tab: z.enum(['bytes', 'messages']),
     table: flag,
   },
   superblocks: {

@@ -1,3 +1,572 @@
-export default function Screen() {
-  return null
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { livenessOf, standingOf } from '../../../shared/inspection/belief.ts'
+import { msOf } from '../../../shared/inspection/view.ts'
+import { actOnLoad, useForbidden } from '../../data/actions.ts'
+import { queries } from '../../data/queries.ts'
+import { groupName, pathName } from '../../names.ts'
+import { ActButton } from '../../ui/act-button.tsx'
+import { Age } from '../../ui/age.tsx'
+import { bytes, bytesShort, count, grouped } from '../../ui/format.ts'
+import { Glyph } from '../../ui/glyph.tsx'
+import { Pane } from '../../ui/pane.tsx'
+import { Problem, Skeleton } from '../../ui/problem.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
+import { Segmented } from '../../ui/segmented.tsx'
+import { standingLook } from '../../ui/states.ts'
+import { situationOf } from '../cluster/situation.ts'
+import { BatchPane } from './batch-pane.tsx'
+import { ChainPicture, VERDICTS } from './chain-picture.tsx'
+import { ChainTable } from './chain-table.tsx'
+import { type PartitionScreenState, SPAN_MAX, SPAN_MIN, usePartitionScreen } from './use-partition.ts'
+import './partition.css'
+
+export default function PartitionScreen() {
+  const state = usePartitionScreen()
+  const { group, view } = state
+  const known = group !== undefined && view.groups.has(group)
+  return (
+    <>
+      <h1 className="sr">Partition</h1>
+      <div className="screen pt">
+        <Head state={state} />
+        {known ? (
+          <>
+            <Now state={state} />
+            <ChainPane state={state} />
+            <div className="bottom">
+              <BatchesPane state={state} />
+              <IndexPane state={state} />
+              <BatchPane state={state} />
+            </div>
+          </>
+        ) : (
+          <Unknown state={state} />
+        )}
+      </div>
+    </>
+  )
+}
+
+function Head({ state }: { state: PartitionScreenState }) {
+  const { search, ids, node, change, view, now, group, segment, batch } = state
+  const names = useQuery(queries.topics()).data
+  const key = group === undefined ? undefined : view.groups.get(group)?.key
+  const title = [group === undefined ? 'no such group' : groupName(group), pathName(names, key)]
+    .filter(Boolean)
+    .join(' ')
+  return (
+    <div className="screen-head">
+      <ol className="crumbs">
+        <li>
+          <Link to="/partitions">Partitions</Link>
+        </li>
+        <li>
+          <button
+            type="button"
+            className="link"
+            onClick={() =>
+              change({ seg: undefined, batch: undefined, offset: undefined, from: undefined, field: undefined })
+            }
+          >
+            {title}
+          </button>
+        </li>
+        {segment && (
+          <li>
+            <button
+              type="button"
+              className="link"
+              onClick={() =>
+                change({ seg: segment.startOffset, batch: undefined, offset: undefined, field: undefined })
+              }
+            >
+              segment {grouped(segment.startOffset)}
+            </button>
+          </li>
+        )}
+        {batch && <li className="ink-1">batch {grouped(batch.baseOffset)}</li>}
+      </ol>
+      <span className="push" />
+      <span className="label">Look through</span>
+      <Segmented
+        name="Node"
+        value={String(node)}
+        options={ids.map(id => ({
+          value: String(id),
+          label: (
+            <>
+              {livenessOf(view.nodes.get(id), now) !== 'live' && <Glyph name="down" state="danger" label="not heard" />}
+              node-{id}
+            </>
+          ),
+        }))}
+        onChange={value => change({ node: value, batch: search.batch })}
+      />
+      <OffsetField key={search.offset ?? ''} state={state} />
+    </div>
+  )
+}
+
+/** An offset to look up: Enter resolves it to segment, index entry and batch, all of which go to the address. */
+function OffsetField({ state }: { state: PartitionScreenState }) {
+  const [text, setText] = useState(state.search.offset ?? '')
+  const valid = text === '' || /^(0|[1-9][0-9]{0,19})$/.test(text)
+  return (
+    <form
+      onSubmit={event => {
+        event.preventDefault()
+        if (valid)
+          state.change({
+            offset: text === '' ? undefined : text,
+            seg: undefined,
+            batch: undefined,
+            from: undefined,
+            field: undefined,
+          })
+      }}
+    >
+      <label className="field" data-invalid={!valid}>
+        <span className="label">Offset</span>
+        <input
+          aria-label="Offset to find"
+          aria-invalid={!valid}
+          inputMode="numeric"
+          size={10}
+          value={text}
+          onChange={event => setText(event.target.value.trim())}
+        />
+      </label>
+    </form>
+  )
+}
+
+function Now({ state }: { state: PartitionScreenState }) {
+  const { view, group, now, chain, chains, node } = state
+  const situation = situationOf(view, group ?? '', now)
+  const offsets = chain?.group.offsets
+  const furthest = chains.reduce(
+    (most, item) => {
+      const next = BigInt(item.data?.group.offsets?.next ?? 0)
+      return next > most.next ? { node: item.node, next } : most
+    },
+    { node, next: 0n },
+  )
+  return (
+    <section className="now" aria-label="Situation" data-testid="situation" data-tone={situation.tone}>
+      <div className="lead" data-tone={situation.tone}>
+        <Glyph name={situation.glyph} state={situation.colour} large />
+        <div>
+          <span className="label">{situation.label}</span>
+          <p>
+            <b>{situation.what}</b>
+          </p>
+        </div>
+      </div>
+      <div className="figs">
+        <Figure name={`node-${node}, next offset`} value={offsets?.next} />
+        <Figure name="visible to" value={offsets?.visible} />
+        <Figure name="on disk to" value={offsets?.persisted} />
+        <Figure name="reserved to" value={chain?.reservation.reserved} />
+        <Figure name={`furthest, node-${furthest.node}`} value={furthest.next.toString()} />
+      </div>
+      <div>
+        <span className="label">Flusher of node-{node}</span>
+        <p>
+          {chain ? (
+            <>
+              {chain.flusher.state}, {count(chain.flusher.rounds, 'round')},{' '}
+              {bytesShort(Number(BigInt(chain.flusher.journaledBytes) - BigInt(chain.flusher.persistedBytes)))} not yet
+              on disk;{' '}
+              {chain.settings.enforceFsync
+                ? 'answers from disk'
+                : `answers from memory, writes at ${grouped(chain.settings.messagesRequiredToSave)} messages`}
+            </>
+          ) : (
+            'no report'
+          )}
+        </p>
+      </div>
+    </section>
+  )
+}
+
+function Figure(props: { name: string; value: string | undefined }) {
+  return (
+    <div className="figure mid">
+      <span className="label">{props.name}</span>
+      <b>{props.value === undefined ? '?' : grouped(props.value)}</b>
+    </div>
+  )
+}
+
+function ChainPane({ state }: { state: PartitionScreenState }) {
+  const { search, change, ids, view, group, now, chains, node, segment, index, lists, lens, batch, following } = state
+  const own = chains.find(item => item.node === node)
+  const table = search.table === '1'
+  const nodes = ids.map(id => {
+    const answer = chains.find(item => item.node === id)
+    const list = lists.find(item => item.node === id)
+    return {
+      id,
+      look: standingLook[standingOf(view, group ?? '', id, now).kind],
+      partition: answer?.data,
+      batches: list?.data?.startOffset === segment?.startOffset ? list?.data : undefined,
+      stale: livenessOf(view.nodes.get(id), now) !== 'live',
+    }
+  })
+  const hasSegments = chains.some(item => (item.data?.segments.length ?? 0) > 0)
+  return (
+    <Pane
+      title="Segment chain"
+      label="to scale by bytes, each node by its own report; below, a lens on the chosen segment"
+      className="p-chain"
+      testId="chain"
+      actions={
+        <>
+          <span className="push legend small wide-only" aria-hidden="true">
+            <span className="state">
+              <i className="k1" />
+              on disk, verified
+            </span>
+            <span className="state">
+              <i className="k2" />
+              in memory
+            </span>
+            <span className="state">
+              <i className="k3" />
+              missing here
+            </span>
+          </span>
+          <Age atMs={own?.data ? msOf(own.data.reporter.takenWallUs) : undefined} by={`node-${node}`} push={false} />
+          <button
+            type="button"
+            className="btn small quiet"
+            aria-pressed={table}
+            onClick={() => change({ table: table ? undefined : '1' })}
+          >
+            <Glyph name="table" />
+            {table ? 'Picture' : 'Table'}
+          </button>
+        </>
+      }
+    >
+      {own?.error && !own.data ? <Problem error={own.error} what={`node-${node} did not say what it holds`} /> : null}
+      {chains.length > 0 && chains.every(item => item.loading) && <Skeleton what="the chain" rows={10} />}
+      {chains.length === 0 && <p className="note">No node runs: start one, and its files are read.</p>}
+      {chains.some(item => item.data) && !hasSegments && <NoSegments />}
+      {hasSegments && segment && !table && (
+        <>
+          <ChainPicture
+            nodes={nodes}
+            chosen={node}
+            segment={segment.startOffset}
+            index={index?.startOffset === segment.startOffset ? index : undefined}
+            lens={lens}
+            batch={batch?.positionBytes}
+            onSegment={start =>
+              change({ seg: start, batch: undefined, offset: undefined, from: undefined, field: undefined })
+            }
+            onBatch={chosen =>
+              change({
+                seg: segment.startOffset,
+                batch: String(chosen.positionBytes),
+                from: String(lens.from),
+                span: String(lens.span),
+              })
+            }
+          />
+          <LensBar state={state} following={following} />
+        </>
+      )}
+      {hasSegments && table && (
+        <ChainTable
+          nodes={nodes}
+          segment={segment?.startOffset}
+          onSegment={start => change({ seg: start, batch: undefined, from: undefined })}
+        />
+      )}
+    </Pane>
+  )
+}
+
+/** Zoom and pan by buttons and by number: nothing on this screen needs a drag. */
+function LensBar({ state, following }: { state: PartitionScreenState; following: boolean }) {
+  const { lens, change, longest, segment } = state
+  const base = segment?.startOffset
+  const set = (from: number, span: number): void =>
+    change(
+      {
+        seg: base,
+        offset: undefined,
+        from: String(Math.max(0, Math.min(Math.round(from), Math.max(0, longest - 1)))),
+        span: String(Math.round(Math.min(SPAN_MAX, Math.max(SPAN_MIN, span)))),
+      },
+      true,
+    )
+  const middle = lens.from + lens.span / 2
+  return (
+    <fieldset className="lensbar" aria-label="Lens">
+      <span className="label">Lens</span>
+      <button
+        type="button"
+        className="btn small"
+        onClick={() => set(lens.from - lens.span / 2, lens.span)}
+        aria-disabled={lens.from === 0}
+      >
+        <Glyph name="prev" />
+        Earlier
+      </button>
+      <button
+        type="button"
+        className="btn small"
+        onClick={() => set(lens.from + lens.span / 2, lens.span)}
+        aria-disabled={lens.from + lens.span >= longest}
+      >
+        Later
+        <Glyph name="next" />
+      </button>
+      <button
+        type="button"
+        className="btn small"
+        onClick={() => set(middle - lens.span / 4, lens.span / 2)}
+        aria-disabled={lens.span <= SPAN_MIN}
+      >
+        Closer
+      </button>
+      <button
+        type="button"
+        className="btn small"
+        onClick={() => set(middle - lens.span, lens.span * 2)}
+        aria-disabled={lens.span >= SPAN_MAX}
+      >
+        Wider
+      </button>
+      <button type="button" className="btn small" onClick={() => set(0, Math.max(SPAN_MIN, longest))}>
+        Whole segment
+      </button>
+      <button
+        type="button"
+        className="btn small"
+        aria-pressed={following}
+        onClick={() =>
+          change({ from: undefined, offset: undefined, batch: undefined, seg: undefined, field: undefined }, true)
+        }
+      >
+        <Glyph name="last" />
+        Follow the end
+      </button>
+      <span className="num ink-3">
+        bytes {grouped(lens.from)} to {grouped(Math.min(longest, lens.from + lens.span))} of {grouped(longest)}
+      </span>
+    </fieldset>
+  )
+}
+
+function BatchesPane({ state }: { state: PartitionScreenState }) {
+  const { batches, lens, change, segment, batch, lists, node } = state
+  const answer = lists.find(item => item.node === node)
+  const held = (batches?.startOffset === segment?.startOffset ? batches?.batches : undefined) ?? []
+  const inside = held.filter(
+    item => item.positionBytes + item.lengthBytes > lens.from && item.positionBytes < lens.from + lens.span,
+  )
+  const shown = inside.slice(-LIST_MAX)
+  const messages = inside.reduce((sum, item) => sum + item.messages, 0)
+  const cut = batches?.nextPositionBytes !== undefined && batches.nextPositionBytes < lens.from + lens.span
+  return (
+    <Pane
+      title="Batches in the lens"
+      label={`${count(inside.length, 'batch', 'batches')}, ${count(messages, 'message')} on node-${node}`}
+      testId="batches"
+    >
+      {answer?.error && !answer.data ? <Problem error={answer.error} what="The batches could not be listed" /> : null}
+      <Scroll name="Batches">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col" className="n">
+                base offset
+              </th>
+              <th scope="col" className="n">
+                messages
+              </th>
+              <th scope="col" className="n">
+                position
+              </th>
+              <th scope="col" className="n">
+                bytes
+              </th>
+              <th scope="col">Verdict</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(item => {
+              const good = item.verdict === 'valid'
+              const picked = item.positionBytes === batch?.positionBytes
+              const choose = (): void =>
+                change({
+                  seg: segment?.startOffset,
+                  batch: String(item.positionBytes),
+                  from: String(lens.from),
+                  span: String(lens.span),
+                })
+              return (
+                <tr key={item.positionBytes} className="pick" aria-selected={picked} onClick={choose}>
+                  <td className="n">
+                    <button type="button" className="pick-btn" aria-pressed={picked}>
+                      {grouped(item.baseOffset)}
+                    </button>
+                  </td>
+                  <td className="n">{grouped(item.messages)}</td>
+                  <td className="n">{grouped(item.positionBytes)}</td>
+                  <td className="n">{grouped(item.lengthBytes)}</td>
+                  <td>
+                    <span className="state">
+                      <Glyph name={good ? 'ok' : 'fail'} state={good ? 'ok' : 'danger'} />
+                      {good ? 'agrees' : VERDICTS[item.verdict]}
+                    </span>
+                  </td>
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+        {inside.length > shown.length && (
+          <p className="note micro">The last {LIST_MAX} of them are listed; narrow the lens to see the others.</p>
+        )}
+        {cut && (
+          <p className="note micro">
+            The window holds more batches than one answer: the picture ends at byte{' '}
+            {grouped(batches.nextPositionBytes!)}.
+          </p>
+        )}
+        {inside.length === 0 && answer?.data && <p className="note">No batch of this node lies in the window.</p>}
+      </Scroll>
+    </Pane>
+  )
+}
+/** Rows of the list; more would be scrolled past, not read. */
+const LIST_MAX = 120
+
+function IndexPane({ state }: { state: PartitionScreenState }) {
+  const { index, floor, offset, found, batches, segment, node, lens } = state
+  const entries = index?.startOffset === segment?.startOffset ? (index?.entries ?? []) : []
+  const near = entries.filter(entry => entry.positionBytes >= lens.from && entry.positionBytes < lens.from + lens.span)
+  const before = entries.filter(entry => entry.positionBytes < lens.from).at(-1)
+  const shown = [...(before ? [before] : []), ...near].slice(-60)
+  const scan = floor && found ? found.positionBytes + found.lengthBytes - floor.entry.positionBytes : undefined
+  const scanned =
+    floor && found && batches
+      ? batches.batches.filter(
+          item => item.positionBytes >= floor.entry.positionBytes && item.positionBytes <= found.positionBytes,
+        ).length
+      : undefined
+  return (
+    <Pane
+      title="Index"
+      label={`${count(entries.length, 'entry', 'entries')}, ${bytes(entries.length * 24)} on node-${node}`}
+      testId="index"
+    >
+      <p className="note lookup" data-testid="lookup">
+        {offset === undefined ? (
+          'Type an offset above: it resolves to the last entry that is not beyond it.'
+        ) : floor === undefined ? (
+          <>
+            <span className="num ink-1">{grouped(offset)}</span> has no entry at or before it: a read scans from the
+            start of the segment.
+          </>
+        ) : (
+          <>
+            <span className="num ink-1">{grouped(offset)}</span> resolves to entry{' '}
+            <span className="num ink-1">{floor.entry.number}</span>, valid to{' '}
+            <span className="num ink-1">
+              {floor.validTo === undefined ? 'the end of the log' : grouped(floor.validTo)}
+            </span>
+            .{' '}
+            {found && scan !== undefined ? (
+              <>
+                A read scans <span className="num ink-1">{bytes(scan)}</span> in{' '}
+                {count(scanned ?? 1, 'batch', 'batches')} from byte{' '}
+                <span className="num ink-1">{grouped(floor.entry.positionBytes)}</span>.
+              </>
+            ) : (
+              'It lies in no batch on this disk.'
+            )}
+          </>
+        )}
+      </p>
+      <Scroll name="Index entries">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col" className="n">
+                #
+              </th>
+              <th scope="col" className="n">
+                offset
+              </th>
+              <th scope="col" className="n">
+                position
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(entry => (
+              <tr key={entry.number} aria-selected={entry.number === floor?.entry.number}>
+                <td className="n">{grouped(entry.number)}</td>
+                <td className="n">{grouped(entry.offset)}</td>
+                <td className="n">{grouped(entry.positionBytes)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {index && index.trailingBytes > 0 && (
+          <p className="note micro">{bytes(index.trailingBytes)} at the end of the file are no whole entry.</p>
+        )}
+        {index && entries.length === 0 && <p className="note">No entry yet: each round of the flusher writes one.</p>}
+      </Scroll>
+    </Pane>
+  )
+}
+
+function NoSegments() {
+  const forbidden = useForbidden()
+  return (
+    <div className="empty">
+      <p>
+        <b>No segment yet.</b> This partition has never been written; the first messages make its first file.
+      </p>
+      <ActButton
+        name="Start load"
+        pendingKey={['load']}
+        onAct={() => void actOnLoad({ action: 'start' })}
+        why={forbidden}
+        className="btn small main-act"
+      >
+        <Glyph name="play" />
+        Start load
+      </ActButton>
+    </div>
+  )
+}
+
+function Unknown({ state }: { state: PartitionScreenState }) {
+  const heard = state.view.nodes.size > 0
+  return (
+    <section className="pane">
+      {heard ? (
+        <div className="empty" data-testid="no-partition">
+          <p>
+            <b>
+              No node reports partition {state.at.stream}.{state.at.topic}.{state.at.partition}.
+            </b>{' '}
+            It may have been deleted, or its topic was never created. <Link to="/partitions">See all partitions</Link>
+          </p>
+        </div>
+      ) : (
+        <Skeleton what="the partition" rows={8} />
+      )}
+    </section>
+  )
 }

@@ -1,0 +1,172 @@
+/** The chosen batch: its bytes first, then its messages. The field map goes both ways and is part of the address. */
+import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { fromHex } from '../../../shared/bytes/hex.ts'
+import type { BatchesSnapshot } from '../../../shared/inspection/snapshots.ts'
+import {
+  BATCH_HEADER_BYTES,
+  batchHeaderLayout,
+  MESSAGE_HEADER_BYTES,
+  messageHeaderLayout,
+} from '../../../shared/protocol/batch.ts'
+import { queries } from '../../data/queries.ts'
+import { asText, batchFields } from '../../ui/fields.ts'
+import { bytes as bytesWord, count, grouped, timestamp } from '../../ui/format.ts'
+import { Glyph } from '../../ui/glyph.tsx'
+import { FieldList, Hex } from '../../ui/hex.tsx'
+import { Pane } from '../../ui/pane.tsx'
+import { Problem, Skeleton } from '../../ui/problem.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
+import { Segmented } from '../../ui/segmented.tsx'
+import { VERDICTS } from './chain-picture.tsx'
+import type { PartitionScreenState } from './use-partition.ts'
+
+/** Bytes fetched of one batch; a longer one shows its beginning and says its length. */
+const BYTES_MAX = 6_144
+
+export function BatchPane({ state }: { state: PartitionScreenState }) {
+  const { batch } = state
+  if (!batch) {
+    return (
+      <Pane title="Batch" className="p-batch" testId="batch">
+        <div className="empty">
+          <p>
+            <b>No batch chosen.</b> Choose one in the picture or in the list, or type an offset: its bytes appear here,
+            each field underlined.
+          </p>
+        </div>
+      </Pane>
+    )
+  }
+  return <Chosen key={`${state.node} ${batch.positionBytes}`} state={state} batch={batch} />
+}
+
+function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesSnapshot['batches'][number] }) {
+  const { search, change, node, at, segment } = state
+  const wanted = Math.min(batch.lengthBytes, BYTES_MAX)
+  const answer = useQuery(queries.bytes(node, at, segment?.startOffset ?? '0', 'log', batch.positionBytes, wanted))
+  const held = answer.data && answer.data.positionBytes === batch.positionBytes ? answer.data : undefined
+  const raw = useMemo(() => (held ? fromHex(held.hex) : undefined), [held])
+  const fields = useMemo(() => (raw ? batchFields(raw) : []), [raw])
+  const tab = search.tab ?? 'bytes'
+  const good = batch.verdict === 'valid'
+  return (
+    <Pane
+      title={`Batch ${grouped(batch.baseOffset)}`}
+      label={`${count(batch.messages, 'message')}, ${bytesWord(batch.lengthBytes)}`}
+      className="p-batch"
+      testId="batch"
+      actions={
+        <span className="push row">
+          <span className="state small">
+            <Glyph name={good ? 'ok' : 'fail'} state={good ? 'ok' : 'danger'} />
+            {VERDICTS[batch.verdict]}
+          </span>
+          <Segmented
+            name="Show"
+            value={tab}
+            options={[
+              { value: 'bytes', label: 'Bytes' },
+              { value: 'messages', label: 'Messages' },
+            ]}
+            onChange={value => change({ tab: value === 'bytes' ? undefined : value })}
+          />
+        </span>
+      }
+    >
+      {answer.isPending && <Skeleton what="bytes" rows={8} />}
+      {answer.error && !held && (
+        <Problem error={answer.error} what="The bytes could not be read" retry={() => void answer.refetch()} />
+      )}
+      {raw && (
+        <Scroll
+          name={tab === 'bytes' ? 'Bytes and fields of the batch' : 'Messages of the batch'}
+          className="batch-body"
+        >
+          {tab === 'bytes' ? (
+            <div className="hex-and-fields">
+              <Hex
+                bytes={raw}
+                positionBytes={batch.positionBytes}
+                fields={fields}
+                selected={search.field}
+                onSelect={field => change({ field: field.id, batch: String(batch.positionBytes) }, true)}
+                {...(good ? {} : { bad: BAD_FIELDS })}
+                name={`Batch ${batch.baseOffset}`}
+              />
+              <FieldList
+                fields={fields}
+                selected={search.field}
+                onSelect={field => change({ field: field.id, batch: String(batch.positionBytes) }, true)}
+                name="Fields of the batch"
+              />
+            </div>
+          ) : (
+            <Messages raw={raw} />
+          )}
+          {batch.lengthBytes > wanted && (
+            <p className="note micro">
+              The first {grouped(wanted)} of {grouped(batch.lengthBytes)} bytes are shown.
+            </p>
+          )}
+        </Scroll>
+      )}
+      {!good && (
+        <p className="note micro">
+          A checksum covers the whole range: it says that something in these bytes differs, and cannot say which byte.
+        </p>
+      )}
+    </Pane>
+  )
+}
+const BAD_FIELDS: ReadonlySet<string> = new Set(['checksum'])
+
+function Messages({ raw }: { raw: Uint8Array }) {
+  const header = batchHeaderLayout.fields
+  const view = new DataView(raw.buffer, raw.byteOffset, raw.length)
+  const fields = messageHeaderLayout.fields
+  if (raw.length < BATCH_HEADER_BYTES) return null
+  const base = header.baseOffset.read(view, 0)
+  const stamp = header.baseTimestamp.read(view, 0)
+  const rows: { offset: bigint; at: bigint; id: string; size: number; text: string }[] = []
+  let at = BATCH_HEADER_BYTES
+  while (at + MESSAGE_HEADER_BYTES <= raw.length) {
+    const size = fields.payloadLength.read(view, at)
+    const headers = fields.userHeadersLength.read(view, at)
+    const body = at + MESSAGE_HEADER_BYTES
+    rows.push({
+      offset: base + BigInt(fields.offsetDelta.read(view, at)),
+      at: stamp + BigInt(fields.timestampDelta.read(view, at)),
+      id: fields.id.read(view, at).toString(16),
+      size,
+      text: body + size <= raw.length ? asText(raw.subarray(body, body + size), 120) : 'past the bytes shown',
+    })
+    at = body + size + headers
+  }
+  return (
+    <table className="table" data-testid="messages">
+      <thead>
+        <tr>
+          <th scope="col" className="n">
+            offset
+          </th>
+          <th scope="col" className="n">
+            bytes
+          </th>
+          <th scope="col">Payload</th>
+          <th scope="col">Timestamp</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(row => (
+          <tr key={row.offset.toString()}>
+            <td className="n">{grouped(row.offset)}</td>
+            <td className="n">{grouped(row.size)}</td>
+            <td className="m ellipsis">{row.text}</td>
+            <td className="m">{timestamp(row.at)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
