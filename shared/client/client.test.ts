@@ -245,6 +245,19 @@ describe('repeating (wire.md §1.7)', () => {
     expect(new Set(cluster.seen.filter(isWrite).map(({ port }) => port))).toEqual(new Set([1]))
   })
 
+  it('57 and then a connection that ends between two repeats: the outcome stays unknown', async () => {
+    cluster.roster = threeNodes(1)
+    const client = clientOf({ budgetMs: 6_000 })
+    await cluster.run(client.connect())
+    cluster.answer = seen => {
+      if (!isWrite(seen)) return undefined
+      cluster.ports.clock.after(20, () => cluster.kill(1))
+      return status(seen.header, 57)
+    }
+    expect(await failure(sendOne(client))).toMatchObject({ code: 'NotConnected', outcome: 'unknown' })
+    expect(cluster.seen.filter(isWrite)).toHaveLength(1)
+  })
+
   it('without retries every answer comes as it is', async () => {
     const client = clientOf({ retry: false })
     cluster.answer = seen => (isWrite(seen) ? status(seen.header, 58) : undefined)

@@ -174,6 +174,7 @@ describe('each check names itself and its byte', () => {
     expect(damage(bytes => bytes.fill(9, 353, 354))).toEqual(is('message_checksum', 305))
     expect(damage(bytes => bytes.fill(9, 353, 354), false)).toMatchObject({ ok: true })
     expect(damage((_, view) => view.setUint32(48, 3, true))).toEqual(is('message_count', 48))
+    expect(damage((_, view) => view.setUint32(48, 1, true))).toEqual(is('message_count', 48))
     expect(damage((_, view) => view.setBigUint64(8, 1n, true))).toEqual(is('batch_checksum', 40))
   })
 

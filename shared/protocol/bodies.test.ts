@@ -314,6 +314,45 @@ describe.each(CODECS)('%s', (_, codec, values) => {
   })
 })
 
+describe('text and blocks', () => {
+  it('a byte order mark is a character like any other', () => {
+    const body = encodeBody(ident, Ident.name('\ufeffa'))
+    expect(decodeBody(ident, body)).toEqual({ kind: 'name', name: '\ufeffa' })
+  })
+
+  it('text that is not UTF-8 is refused where it stands', () => {
+    expect(() => decodeBody(ident, Uint8Array.of(2, 2, 0xc3, 0x28))).toThrow(
+      expect.objectContaining({ code: 'BadUtf8', position: 2 }),
+    )
+  })
+
+  it('a block must be used up to its end, and end within the body', () => {
+    const value = {
+      metadata: {
+        stream: Ident.id(0),
+        topic: Ident.id(0),
+        partitioning: { kind: 'balanced' as const },
+        messagesCount: 1,
+      },
+      batch: new Uint8Array(9),
+    }
+    const body = encodeBody(messages.sendMessages, value)
+    const longer = body.slice()
+    longer[0]!++
+    expect(() => decodeBody(messages.sendMessages, longer)).toThrow(expect.objectContaining({ code: 'TrailingBytes' }))
+    const far = body.slice()
+    far[3] = 0xff
+    expect(() => decodeBody(messages.sendMessages, far)).toThrow(expect.objectContaining({ code: 'TooShort' }))
+  })
+
+  it('bytes behind a body are refused', () => {
+    const body = encodeBody(ident, Ident.id(1))
+    expect(() => decodeBody(ident, new Uint8Array([...body, 0]))).toThrow(
+      expect.objectContaining({ code: 'TrailingBytes', position: body.length }),
+    )
+  })
+})
+
 describe('tagged values', () => {
   it('mean what was written, in every kind', () => {
     const cases = [
