@@ -21,6 +21,7 @@ import {
   type NodeView,
   OLD_BOOTS_MAX,
   type ReplicaCell,
+  TRAFFIC_MAX,
 } from './view.ts'
 
 export function fold(view: ClusterView, message: StreamMessage): ClusterView {
@@ -75,6 +76,7 @@ class Draft {
   nodes: Map<number, NodeView> | undefined
   groups: Map<string, GroupView> | undefined
   facts: Fact[] | undefined
+  traffic: Fact[] | undefined
   seq: number
   factCount: number
   eventCount: number
@@ -117,8 +119,14 @@ class Draft {
 
   addFact(fact: Omit<Fact, 'number'>): void {
     this.factCount += 1
-    this.facts ??= this.base.facts.slice()
-    this.facts.push({ ...fact, number: this.factCount })
+    const numbered = { ...fact, number: this.factCount }
+    if (kindSpec(fact.kind)?.routine) {
+      this.traffic ??= this.base.traffic.slice()
+      this.traffic.push(numbered)
+    } else {
+      this.facts ??= this.base.facts.slice()
+      this.facts.push(numbered)
+    }
   }
 
   finish(): ClusterView {
@@ -129,6 +137,7 @@ class Draft {
       nodes: this.nodes ?? base.nodes,
       groups: this.groups ?? base.groups,
       facts: this.facts ? this.facts.slice(-FACTS_MAX) : base.facts,
+      traffic: this.traffic ? this.traffic.slice(-TRAFFIC_MAX) : base.traffic,
       factCount: this.factCount,
       eventCount: this.eventCount,
       gapCount: this.gapCount,
@@ -224,6 +233,10 @@ const ANNOUNCES: Readonly<Record<string, Partial<Pick<ReplicaCell, 'status' | 'r
   probe_started: { status: 'recovering', role: 'backup' },
 }
 
+/** Kinds whose `op` the reporter has applied; and those whose `op` it holds. In others `op` may be a peer's. */
+const NAMES_APPLIED = new Set(['op_committed', 'commit_advanced', 'metadata_applied', 'session_changed'])
+const NAMES_HELD = new Set(['prepare_queued', 'prepare_acked', 'view_started', 'view_adopted'])
+
 function foldGroupEvent(draft: Draft, event: EventEnvelope, atMs: number): void {
   const group = draft.group(event.group)
   // A group that no snapshot named yet: its plane and key are not known from one event, the next snapshot brings it.
@@ -234,8 +247,8 @@ function foldGroupEvent(draft: Draft, event: EventEnvelope, atMs: number): void 
   const view = event.view ?? old.view
   const op = bigintOf(event.op)
   const commit = bigintOf(event.commit)
-  const applied = event.kind === 'op_committed' ? (op ?? old.commitMin) : old.commitMin
-  const commitMin = event.kind === 'commit_advanced' ? (commit ?? applied) : applied
+  const applied = NAMES_APPLIED.has(event.kind) ? op : undefined
+  const held = NAMES_HELD.has(event.kind) ? op : applied
   const durable = event.kind === 'superblock_durable'
   const cell: ReplicaCell = {
     ...old,
@@ -243,10 +256,10 @@ function foldGroupEvent(draft: Draft, event: EventEnvelope, atMs: number): void 
     view,
     primary: draft.base.replicaCount > 0 ? view % draft.base.replicaCount : old.primary,
     logView: event.logView ?? old.logView,
-    viewDurable: durable ? view : old.viewDurable,
-    logViewDurable: durable ? (event.logView ?? old.logViewDurable) : old.logViewDurable,
-    op: event.kind === 'truncated' && op !== undefined ? op - 1n : highest(op, old.op),
-    commitMin: highest(commitMin, old.commitMin),
+    viewDurable: durable ? (numberOf(event.data.view) ?? view) : old.viewDurable,
+    logViewDurable: durable ? (numberOf(event.data.logView) ?? old.logViewDurable) : old.logViewDurable,
+    op: event.kind === 'truncated' && op !== undefined ? op - 1n : highest(held, old.op),
+    commitMin: highest(applied, old.commitMin),
     commitMax: highest(commit, old.commitMax),
     heardMs: Math.max(old.heardMs, atMs),
     seq: event.seq,
@@ -260,13 +273,16 @@ function withChain(group: GroupView, event: EventEnvelope): GroupView {
   if (event.plane !== 'partition') return group
   if (event.kind !== 'segment_rolled' && event.kind !== 'persisted') return group
   const old = group.chains.get(event.node) ?? { rolls: 0, activeStart: undefined, persistRounds: 0 }
-  const start = event.data.startOffset
+  const start = event.data.segment
   const chain =
     event.kind === 'persisted'
       ? { ...old, persistRounds: old.persistRounds + 1 }
       : { ...old, rolls: old.rolls + 1, activeStart: bigintOf(start) ?? old.activeStart }
   return { ...group, chains: new Map(group.chains).set(event.node, chain) }
 }
+
+const numberOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
 
 const highest = (said: bigint | undefined, known: bigint): bigint => (said !== undefined && said > known ? said : known)
 

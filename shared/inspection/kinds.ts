@@ -15,53 +15,88 @@ export interface KindSpec {
   readonly class: 'fact' | 'flow'
   readonly tone: Tone
   readonly words: string
+  /** A fact of everyday traffic: one for each client or forwarded write. A log of what happened lists it apart. */
+  readonly routine: boolean
   /** Names in `data`, optional ones with a question mark. */
   readonly fields: readonly string[]
 }
 
-const fact = (source: KindSource, tone: Tone, words: string, ...fields: string[]): KindSpec => ({
+type Fields = readonly string[]
+const fact = (source: KindSource, tone: Tone, words: string, ...fields: Fields): KindSpec => ({
   source,
   class: 'fact',
   tone,
   words,
+  routine: false,
   fields,
 })
-const flow = (source: KindSource, words: string, ...fields: string[]): KindSpec => ({
-  source,
+const routine = (source: KindSource, words: string, ...fields: Fields): KindSpec => ({
+  ...fact(source, 'plain', words, ...fields),
+  routine: true,
+})
+const flow = (source: KindSource, words: string, ...fields: Fields): KindSpec => ({
+  ...fact(source, 'plain', words, ...fields),
   class: 'flow',
-  tone: 'plain',
-  words,
-  fields,
 })
 
 export const EVENT_KINDS = {
-  // Consensus, both planes (spec consensus.md §9).
+  // Consensus, both planes (spec consensus.md §9). A view in `data` is the one the event is about.
   view_change_started: fact(
     'consensus',
     'change',
-    'View change to view {view} started[: {reason}]',
-    'reason?',
-    'oldView?',
-    'newView?',
+    'View change {oldView} to {newView}[: {reason}]',
+    'oldView',
+    'newView',
+    'reason',
   ),
   start_view_change_received: fact(
     'consensus',
     'change',
-    'StartViewChange for view {view} counted from node-{peer}',
+    'StartViewChange {view} counted from node-{peer}',
+    'view',
     'peer',
   ),
-  do_view_change_received: fact('consensus', 'change', 'DoViewChange for view {view} counted from node-{peer}', 'peer'),
-  view_started: fact('consensus', 'good', 'Leads view {view}[ from op {op}]'),
-  view_adopted: fact('consensus', 'good', 'Follows in view {view}[, head op {op}]'),
-  merge_parked: fact('consensus', 'change', 'Logs merged, waits for repair before it may lead[ (op {op})]'),
-  merge_undecided: fact('consensus', 'change', 'Logs do not decide op {op} yet, waits for another vote'),
-  probe_started: fact('consensus', 'change', 'Recovering: asks the others for the current view'),
-  probe_sent: fact('consensus', 'plain', 'Asked node-{peer} for the current view', 'peer?', 'attempt?'),
-  heartbeat_missed: fact('consensus', 'change', 'No heartbeat from the primary of view {view}'),
-  superblock_due: fact('consensus', 'plain', 'Must write view {view} to its superblock before it may send'),
-  superblock_durable: fact('consensus', 'plain', 'Superblock holds view {view}, log_view {logView}'),
-  repair_started: fact('consensus', 'change', 'Repair from node-{peer} started[, to op {op}]', 'peer'),
-  repair_finished: fact('consensus', 'good', 'Repair finished[ at op {op}]'),
+  do_view_change_received: fact(
+    'consensus',
+    'change',
+    'DoViewChange {view} counted from node-{peer}, log_view {logView}',
+    'view',
+    'logView',
+    'commit',
+    'peer',
+  ),
+  view_started: fact('consensus', 'good', 'Leads view {view}[ from op {op}]', 'view', 'commit'),
+  view_adopted: fact(
+    'consensus',
+    'good',
+    'Follows node-{peer} in view {view}[, head op {op}]',
+    'oldView',
+    'view',
+    'commit',
+    'peer',
+    'unproven?',
+  ),
+  merge_parked: fact(
+    'consensus',
+    'change',
+    'Logs merged, waits for repair before it may lead[ (op {op})]',
+    'votes',
+    'commit',
+  ),
+  merge_undecided: fact('consensus', 'change', 'Logs do not decide op {op} yet, waits for another vote', 'reason?'),
+  probe_started: fact('consensus', 'change', 'Recovering: asks the others for the current view', 'view', 'observed?'),
+  probe_sent: routine('consensus', 'Asked the others for the current view[, attempt {attempt}]', 'view', 'attempt'),
+  heartbeat_missed: fact('consensus', 'change', 'No heartbeat from node-{peer} in view {view}', 'view', 'peer'),
+  superblock_due: fact(
+    'consensus',
+    'plain',
+    'Must write view {view} to its superblock before it may send',
+    'view',
+    'logView',
+  ),
+  superblock_durable: fact('consensus', 'plain', 'Superblock holds view {view}, log_view {logView}', 'view', 'logView'),
+  repair_started: fact('consensus', 'change', 'Repair from node-{peer} started[, to op {to}]', 'peer', 'to'),
+  repair_finished: fact('consensus', 'good', 'Repair from node-{peer} finished[ at op {op}]', 'peer'),
   transfer_needed: fact(
     'consensus',
     'change',
@@ -69,18 +104,88 @@ export const EVENT_KINDS = {
     'peer?',
   ),
   truncated: fact('consensus', 'change', 'Dropped uncommitted ops from {op} on'),
-  frame_ignored: flow('consensus', 'Ignored a frame[ from node-{peer}][: {reason}]', 'peer?', 'reason?'),
-  request_received: flow('consensus', 'Request received'),
-  prepare_queued: flow('consensus', 'Prepare {op} queued'),
-  prepare_acked: flow('consensus', 'Prepare {op} acknowledged[ by node-{peer}]', 'peer?'),
+  append_failed: fact('metadata', 'bad', 'Op could not be appended: {message}', 'code', 'message'),
+  frame_ignored: flow('consensus', 'Ignored a frame[ from node-{peer}][: {reason}]', 'peer?', 'reason'),
+  frame_dropped: flow('consensus', 'A frame to node-{peer} was dropped: not connected, or its queue is full', 'peer'),
+  request_received: flow('consensus', 'Request received', 'client', 'request', 'operation'),
+  prepare_queued: flow('consensus', 'Prepare {op} queued', 'client', 'operation', 'pipeline'),
+  prepare_acked: flow(
+    'consensus',
+    'Prepare {op} acknowledged[ by node-{peer}], {acks} of {quorum}',
+    'peer',
+    'acks',
+    'quorum',
+    'reached',
+  ),
   prepare_retransmitted: flow('consensus', 'Prepare {op} sent again'),
-  op_committed: flow('consensus', 'Op {op} committed'),
-  commit_advanced: flow('consensus', 'Commit reached {commit}'),
+  op_committed: flow('consensus', 'Op {op} committed', 'operation', 'pipeline'),
+  commit_advanced: flow('consensus', 'Applied up to op {op}'),
+
+  // Metadata.
+  metadata_applied: fact('metadata', 'plain', '{operation} applied', 'operation', 'client'),
+  session_changed: routine('metadata', '{operation} of client {client}', 'operation', 'client'),
+  metadata_log_full: fact('metadata', 'bad', 'The metadata log is full'),
 
   // Partition files (spec partition.md §3, §4).
-  segment_rolled: fact('partition', 'plain', 'New segment[ from offset {startOffset}]', 'startOffset?'),
-  persisted: flow('partition', 'Persisted[ up to offset {lastOffset}]', 'lastOffset?', 'bytes?', 'batches?'),
-  index_floored: fact('partition', 'change', 'Index floored[ to {kept} entries]', 'kept?', 'path?'),
+  partition_materialised: fact(
+    'partition',
+    'plain',
+    'Partition {stream}/{topic}/{partition} opened',
+    'stream',
+    'topic',
+    'partition',
+    'createdRevision',
+  ),
+  segment_rolled: fact(
+    'partition',
+    'plain',
+    'Segment {sealed} sealed, a new one starts at offset {segment}',
+    'sealed',
+    'sealedBytes',
+    'segment',
+  ),
+  persisted: flow('partition', 'On disk up to offset {end}', 'segment', 'end', 'bytes', 'batches', 'messages'),
+  polled: flow('partition', '{messages} messages polled', 'messages'),
+
+  // Forwarded writes (spec consensus.md §8.3): a chain by nonce.
+  forward_received: routine('node', 'Write for group {group} goes to node-{to}', 'nonce', 'group', 'to'),
+  forward_sent: routine('node', 'Write forwarded to node-{to}', 'nonce', 'to'),
+  forward_unsent: routine('node', 'Write could not be forwarded to node-{to}', 'nonce', 'to'),
+  forward_taken: routine('node', 'Forwarded write taken from node-{from}', 'nonce', 'from', 'group'),
+  forward_accepted: routine('node', 'Forwarded write answered', 'nonce', 'outcome', 'status'),
+  forward_answered: routine(
+    'node',
+    'Client answered for a forwarded write, status {status}',
+    'nonce',
+    'outcome',
+    'status',
+  ),
+  forward_refused: fact('node', 'change', 'Forwarded write refused, status {status}', 'nonce', 'outcome', 'status'),
+  forward_lost: fact('node', 'bad', 'Forwarded write lost: {reason}', 'nonce', 'reason', 'status'),
+
+  // The node.
+  node_started: fact(
+    'node',
+    'good',
+    'Started, pid {pid}, booted in {bootMs} ms',
+    'replica',
+    'pid',
+    'client',
+    'inspection',
+    'bootMs',
+  ),
+  booted: fact('node', 'good', 'Booted with {partitions} partitions[, {refused} refused]', 'partitions', 'refused'),
+  boot_refused: fact('node', 'bad', 'Boot refused[: {message}]', 'code?', 'message?', 'path?'),
+  recovery_step: fact('node', 'plain', 'Boot: {step} {path}: {verdict}', 'step', 'path', 'verdict'),
+  peer_connected: fact('node', 'good', 'Link to node-{peer} is up', 'peer'),
+  peer_disconnected: fact('node', 'change', 'Link to node-{peer} is down', 'peer'),
+  client_connected: routine('node', 'Client {connection} connected from {address}', 'connection', 'address'),
+  client_registered: routine('node', 'Client {client} registered: {result}', 'client', 'result', 'user'),
+  client_disconnected: routine('node', 'Client {connection} disconnected', 'connection'),
+  client_evicted: fact('node', 'change', 'Client evicted[: {reason}]', 'connection?', 'reason?'),
+  loop_stalled: fact('node', 'change', 'Did not run for {lateMs} ms', 'lateMs', 'skippedTicks'),
+  stopping: fact('node', 'change', 'Stops cleanly'),
+  stopped: fact('node', 'plain', 'Stopped cleanly'),
 
   // The console itself; `node` is what the event is about.
   process_started: fact('console', 'good', 'node-{node} started, pid {pid}', 'node', 'pid'),
@@ -90,6 +195,8 @@ export const EVENT_KINDS = {
     'bad',
     'node-{node} is down[: {meaning}]',
     'node',
+    'state',
+    'atWallMs',
     'status?',
     'signal?',
     'requested?',
@@ -98,7 +205,7 @@ export const EVENT_KINDS = {
   process_paused: fact('console', 'change', 'node-{node} paused', 'node'),
   process_resumed: fact('console', 'good', 'node-{node} resumed', 'node'),
   data_wiped: fact('console', 'bad', 'Data directory of node-{node} wiped', 'node'),
-  node_heard: fact('console', 'good', 'node-{node} answers', 'node', 'boot?'),
+  node_heard: fact('console', 'good', 'node-{node} answers', 'node'),
   node_silent: fact('console', 'bad', 'node-{node} does not answer', 'node', 'error?'),
   load_started: fact(
     'console',
@@ -107,6 +214,8 @@ export const EVENT_KINDS = {
     'stream',
     'topic',
     'ratePerSecond',
+    'batchMessages',
+    'messageBytes',
   ),
   load_stopped: fact('console', 'plain', 'Load stopped after {sent} messages, {acked} acknowledged', 'sent', 'acked'),
   load_verified: fact('console', 'plain', 'Load read back: {words}', 'words', 'kind'),

@@ -111,8 +111,10 @@ export interface ClusterView {
   readonly nodes: ReadonlyMap<number, NodeView>
   /** By group id, decimal text. */
   readonly groups: ReadonlyMap<string, GroupView>
-  /** Newest last, at most FACTS_MAX. */
+  /** What happened, newest last, at most FACTS_MAX. */
   readonly facts: readonly Fact[]
+  /** Facts of everyday traffic (a client connected, a write was forwarded), newest last, at most TRAFFIC_MAX. */
+  readonly traffic: readonly Fact[]
   readonly factCount: number
   readonly eventCount: number
   readonly gapCount: number
@@ -121,6 +123,8 @@ export interface ClusterView {
 
 /** Lines of the log drawer; older ones are in the timeline. */
 export const FACTS_MAX = 500
+/** One for each client and forwarded write: there can be hundreds a second, and they must not push out a view change. */
+export const TRAFFIC_MAX = 200
 /** Two per second for the span that `behind` looks back over, and some room. */
 export const COMMIT_MARKS_MAX = 16
 /** A node that restarts more often than this while one late answer is under way has other troubles. */
@@ -135,6 +139,7 @@ export const EMPTY_VIEW: ClusterView = {
   nodes: new Map(),
   groups: new Map(),
   facts: [],
+  traffic: [],
   factCount: 0,
   eventCount: 0,
   gapCount: 0,

@@ -17,7 +17,15 @@ const CALL_BUDGET_MS = 5_000
 
 export function loadCluster(hub: Hub, topics: Topics, hash: Hash, credentials: Credentials): LoadCluster {
   return {
-    candidates: () => hub.answering(),
+    // Where a client that has read the roster would go first: to the primary of the metadata group.
+    candidates: () => {
+      const ids = hub.answering().sort((a, b) => a - b)
+      const leads = (id: number) => {
+        const metadata = hub.snapshotOf(id)?.metadata
+        return metadata?.role === 'primary' && metadata.status === 'normal'
+      }
+      return [...ids.filter(leads), ...ids.filter(id => !leads(id))]
+    },
     ensureTopic: settings =>
       topics.ensure({
         stream: settings.stream,
