@@ -92,6 +92,11 @@ export class Solo {
     this.replica.clientFrame(connection, new Uint8Array(frame))
   }
 
+  /** The client closes its end. */
+  hangUp(connection: ConnectionId): void {
+    this.replica.clientClosed(connection)
+  }
+
   isClosed(connection: ConnectionId): boolean {
     return this.closed.has(connection)
   }
