@@ -260,6 +260,8 @@ describe('after the death of the supervisor', () => {
       console.log(JSON.stringify(supervisor.status().nodes.map(node => node.pid)))
       setInterval(() => {}, 1000)`
     const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', code], {
+      // A process group of its own, as a terminal gives one to a command.
+      detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     strangers.push(child)
@@ -275,7 +277,8 @@ describe('after the death of the supervisor', () => {
       code: 'ClusterInUse',
       message: expect.stringContaining(String(former.pid)),
     })
-    former.kill('SIGKILL')
+    // The whole group, as Ctrl-C in a terminal reaches it.
+    process.kill(-former.pid!, 'SIGKILL')
     await once(former, 'exit')
     for (const pid of running) expect(findProcess(pid)).toBeDefined()
 
