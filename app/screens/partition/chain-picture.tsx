@@ -254,7 +254,9 @@ function NodeChain(
             />
             {sealed && column.width > 130 && (
               <text className={`s ${chosen && selected ? 'inv' : 'l'}`} x={bar.x + 8} y={y + 16}>
-                {bar.missingBytes > 0 ? `${bytes(bar.missingBytes)} short` : `sealed, ${bytesShort(bar.sizeBytes)}`}
+                {bar.missingBytes > 0
+                  ? `${bytes(bar.missingBytes)} short`
+                  : sealedWords(node.partition, column.startOffset)}
               </text>
             )}
           </g>
@@ -263,6 +265,11 @@ function NodeChain(
       {end && !end.sealed && <EndWords column={layout.columns[end.column]!} bar={end} y={y} right={props.right} />}
     </g>
   )
+}
+
+const sealedWords = (partition: PartitionSnapshot | undefined, start: string): string => {
+  const segment = partition?.segments.find(item => item.startOffset === start)
+  return segment ? `sealed, ${count((BigInt(segment.endOffset) - BigInt(start) + 1n).toString(), 'message')}` : 'sealed'
 }
 
 /** Behind the end of the active bar: how many bytes, how far behind; and whether the room is to scale. */

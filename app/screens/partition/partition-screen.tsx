@@ -450,7 +450,12 @@ function BatchesPane({ state }: { state: PartitionScreenState }) {
 const LIST_MAX = 120
 
 function IndexPane({ state }: { state: PartitionScreenState }) {
-  const { index, floor, offset, found, batches, segment, node, lens } = state
+  const { index, floor, offset, found, batches, segment, node, lens, chain } = state
+  const first = chain?.segments.reduce<bigint | undefined>(
+    (least, item) => (least === undefined || BigInt(item.startOffset) < least ? BigInt(item.startOffset) : least),
+    undefined,
+  )
+  const below = offset !== undefined && first !== undefined && offset < first
   const entries = index?.startOffset === segment?.startOffset ? (index?.entries ?? []) : []
   const near = entries.filter(entry => entry.positionBytes >= lens.from && entry.positionBytes < lens.from + lens.span)
   const before = entries.filter(entry => entry.positionBytes < lens.from).at(-1)
@@ -471,6 +476,11 @@ function IndexPane({ state }: { state: PartitionScreenState }) {
       <p className="note lookup" data-testid="lookup">
         {offset === undefined ? (
           'Type an offset above: it resolves to the last entry that is not beyond it.'
+        ) : below ? (
+          <>
+            <span className="num ink-1">{grouped(offset)}</span> is below the first offset that node-{node} holds,{' '}
+            <span className="num ink-1">{grouped(first ?? 0)}</span>.
+          </>
         ) : floor === undefined ? (
           <>
             <span className="num ink-1">{grouped(offset)}</span> has no entry at or before it: a read scans from the

@@ -60,7 +60,7 @@ export function usePartitionScreen() {
   )
   const span = clamp(Number(search.span ?? SPAN_DEFAULT), SPAN_MIN, SPAN_MAX)
   const floor = offset === undefined || !index ? undefined : floorEntry(index.entries, offset)
-  const from = windowStart(search.from, floor?.entry.positionBytes, longest, span)
+  const from = windowStart(search.from, floor?.entry.positionBytes, { disk: size, longest }, span)
   const following = search.from === undefined && search.offset === undefined
 
   const lists = useEach(holders, id =>
@@ -124,15 +124,21 @@ const answerOf = <T extends Snapshot>(answers: readonly EachAnswer<T>[], node: n
 const clamp = (value: number, least: number, most: number): number =>
   Math.min(most, Math.max(least, Number.isFinite(value) ? value : least))
 
-/** Asked for, else at the entry that an offset resolves to, else the tail; moved in steps, so that a growing log does not slide all the time. */
+/**
+ * Asked for, else at the entry that an offset resolves to, else the end: as much of what is only in memory as leaves most
+ * of the window to bytes on disk. Moved in steps, so that a growing log does not slide all the time.
+ */
 export function windowStart(
   asked: string | undefined,
   floor: number | undefined,
-  longest: number,
+  end: { readonly disk: number; readonly longest: number },
   span: number,
 ): number {
-  if (asked !== undefined) return Math.min(Number(asked), Math.max(0, longest - 1))
+  if (asked !== undefined) return Math.min(Number(asked), Math.max(0, end.longest - 1))
   if (floor !== undefined) return Math.max(0, floor - Math.floor(span / 8))
   const step = Math.max(1, Math.floor(span / 8))
-  return Math.max(0, Math.ceil((longest - span) / step) * step)
+  const shown = Math.min(end.longest, end.disk + Math.floor(span * MEMORY_SHARE))
+  return Math.max(0, Math.ceil((shown - span) / step) * step)
 }
+/** Of the window, for what no file holds yet. */
+const MEMORY_SHARE = 0.3

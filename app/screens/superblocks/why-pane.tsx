@@ -1,0 +1,161 @@
+/** Why the chosen pair has its verdict, and how its record differs from a peer's. */
+import { groupName } from '../../names.ts'
+import { grouped, visible } from '../../ui/format.ts'
+import { Glyph } from '../../ui/glyph.tsx'
+import { Pane } from '../../ui/pane.tsx'
+import { Picker } from '../../ui/picker.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
+import { type Row, VERDICT_LOOK } from './looks.ts'
+import { changeOf, ruleOf, SLOT_STATES } from './verdicts.ts'
+
+export function WhyPane(props: {
+  chosen: Row
+  other: Row | undefined
+  peers: readonly Row[]
+  onOther: (node: string) => void
+}) {
+  const { chosen } = props
+  const [a, b] = chosen.block.slots
+  const rule = ruleOf(a.state, b.state)
+  return (
+    <div className="right">
+      <Pane
+        title={chosen.block.verdict === 'unreadable' ? 'Why it refuses' : 'Why'}
+        label={`${groupName(chosen.block.group)} on node-${chosen.node}: two slots, one verdict`}
+        testId="why"
+      >
+        <table className="matrix">
+          <caption className="sr">Verdict by the state of both slots; the marked cell is the chosen pair</caption>
+          <thead>
+            <tr>
+              <td />
+              {SLOT_STATES.map(state => (
+                <th key={state} scope="col" className={state === b.state ? 'here' : undefined}>
+                  B {state}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {SLOT_STATES.map(rowState => (
+              <tr key={rowState}>
+                <th scope="row" className={rowState === a.state ? 'here' : undefined}>
+                  A {rowState}
+                </th>
+                {SLOT_STATES.map(colState => {
+                  const cell = ruleOf(rowState, colState)
+                  const look = VERDICT_LOOK[cell.verdict]
+                  const here = rowState === a.state && colState === b.state
+                  return (
+                    <td
+                      key={colState}
+                      className={here ? 'now-cell' : undefined}
+                      aria-current={here ? 'true' : undefined}
+                    >
+                      <Glyph name={look.glyph} state={look.colour} /> {look.word}
+                      <span className="label">{cell.winner === 'none' ? 'no winner' : `wins: ${cell.winner}`}</span>
+                    </td>
+                  )
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <p className="small why-words">
+          {visible(chosen.block.why)}
+          {rule.verdict !== chosen.block.verdict && (
+            <>
+              {' '}
+              <b className="differs">
+                The node says {VERDICT_LOOK[chosen.block.verdict].word}, the rule says {VERDICT_LOOK[rule.verdict].word}
+                .
+              </b>
+            </>
+          )}
+        </p>
+      </Pane>
+      <DiffPane {...props} />
+    </div>
+  )
+}
+
+/** The winner, or the only whole slot of a pair without one. */
+function recordOf(row: Row | undefined) {
+  const block = row?.block
+  return block?.slots.find(slot => slot.slot === block.winner) ?? block?.slots.find(slot => slot.state === 'valid')
+}
+
+function DiffPane(props: {
+  chosen: Row
+  other: Row | undefined
+  peers: readonly Row[]
+  onOther: (node: string) => void
+}) {
+  const { chosen, other } = props
+  const mine = recordOf(chosen)
+  const theirs = recordOf(other)
+  const names = [...new Set([...Object.keys(mine?.fields ?? {}), ...Object.keys(theirs?.fields ?? {})])]
+  const lost = chosen.block.verdict === 'unreadable'
+  return (
+    <Pane
+      title={lost ? `What slot ${mine?.slot.toUpperCase() ?? 'A'} would have brought back` : 'Field by field'}
+      label={lost ? 'against a peer’s record' : 'the winning records of two nodes'}
+      testId="diff"
+      actions={
+        other && (
+          <span className="push">
+            <Picker
+              name="Compare with"
+              value={String(other.node)}
+              shown={`node-${other.node}`}
+              options={props.peers.map(peer => ({ value: String(peer.node), label: `node-${peer.node}` }))}
+              onChange={props.onOther}
+            />
+          </span>
+        )
+      }
+    >
+      {mine?.fields === undefined && theirs?.fields === undefined ? (
+        <p className="note">Neither node has a record to compare: absent slots have no fields.</p>
+      ) : (
+        <Scroll name="Fields of two records">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">Field</th>
+                <th scope="col" className="n">
+                  node-{chosen.node} {mine?.slot.toUpperCase() ?? 'none'}
+                </th>
+                <th scope="col" className="n">
+                  {other ? `node-${other.node} ${theirs?.slot.toUpperCase() ?? 'none'}` : 'no peer'}
+                </th>
+                <th scope="col" className="n">
+                  change
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {['sequence', ...names].map(name => {
+                const left = name === 'sequence' ? mine?.sequence : mine?.fields?.[name]
+                const right = name === 'sequence' ? theirs?.sequence : theirs?.fields?.[name]
+                const change = changeOf(left, right)
+                return (
+                  <tr key={name}>
+                    <td>{name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)}</td>
+                    <td className="n">{shown(left)}</td>
+                    <td className="n">{shown(right)}</td>
+                    <td className={`n${change === 'equal' ? ' eq' : ''}`}>{change ?? ''}</td>
+                  </tr>
+                )
+              })}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+    </Pane>
+  )
+}
+
+/** Numbers people count are grouped; what is longer than twenty digits is an identity, not a count. */
+const shown = (value: string | number | undefined): string =>
+  value === undefined ? '' : /^\d{1,15}$/.test(String(value)) ? grouped(value) : visible(String(value))
