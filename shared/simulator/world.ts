@@ -143,6 +143,15 @@ export class World {
     this.nodes[id]!.life?.resume()
   }
 
+  /** Frames of this direction are lost in silence. */
+  cut(from: number, to: number): void {
+    this.links.cut(ReplicaId(from), ReplicaId(to))
+  }
+
+  heal(from: number, to: number): void {
+    this.links.heal(ReplicaId(from), ReplicaId(to))
+  }
+
   endpoint(id: number): Endpoint {
     return { host: '127.0.0.1', port: PORT_BASE + id }
   }
