@@ -228,6 +228,19 @@ describe('the probe behind damage', () => {
     expect((await probe(bytes, 0, 0n)).kind).toBe('exhausted')
   })
 
+  it('looks for the next candidate right behind one that does not verify', async () => {
+    // The last 16 bytes of the false header are the first of the record: partition 0, offset 0.
+    const fake = new Uint8Array(240)
+    const view = new DataView(fake.buffer)
+    view.setUint32(32, 300, true)
+    view.setUint32(48, 1, true)
+    const [record] = makeBatches(hash, 0n, [{ messages: 2, payloadBytes: 500 }])
+    expect(await probe(concat([new Uint8Array(50), fake, record!]), 0, 0n)).toMatchObject({
+      kind: 'survivor',
+      position: 290,
+    })
+  })
+
   it('spends one budget over several probes', async () => {
     const budget = { candidates: -5000, verifyBytes: 0 }
     expect((await probe(new Uint8Array(2000), 0, 0n, budget)).kind).toBe('exhausted')

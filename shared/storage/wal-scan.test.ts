@@ -161,9 +161,9 @@ describe('the scan of a write-ahead log', () => {
 
   it('WA-19b WA-22 a lost first sector of the last entry is a tear only where a sector boundary says so', async () => {
     // The body of op 1 places op 2 so that a sector boundary lies `lead` bytes behind its start.
-    const lost = (lead: number, zeros: number) => {
+    const lost = (lead: number, zeros: number, bodyBytes = 10) => {
       const first = makePrepare(hash, 1n, 0n, { bodyBytes: 512 - 256 - lead + 512 })
-      const bytes = concat([first.frame, makePrepare(hash, 2n, first.header.checksum).frame])
+      const bytes = concat([first.frame, makePrepare(hash, 2n, first.header.checksum, { bodyBytes }).frame])
       const at = first.frame.length
       // An older primary leaves both seals zero; a tear leaves everything up to the boundary zero.
       bytes.fill(0, at, at + 32)
@@ -180,8 +180,10 @@ describe('the scan of a write-ahead log', () => {
     }
     // The cluster field is not zero, so the sector did land: an older build wrote this entry.
     expect((await scan(lost(40, 32))).end.kind).toBe('clean')
-    // The boundary lies behind the size field, or nowhere near.
-    expect((await scan(lost(49, 32))).end.kind).toBe('clean')
+    // The boundary lies inside the seal, behind the first byte of the size field (which is 0 in 512), or nowhere near.
+    expect((await scan(lost(7, 32))).end.kind).toBe('clean')
+    expect((await scan(lost(48, 48, 256))).end.kind).toBe('torn')
+    expect((await scan(lost(49, 49, 256))).end.kind).toBe('clean')
     expect((await scan(lost(200, 32))).end.kind).toBe('clean')
     // Something follows: then it was synced.
     const followed = concat([lost(32, 32), new Uint8Array(50)])

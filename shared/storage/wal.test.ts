@@ -240,6 +240,21 @@ describe('truncation', () => {
     expect(opsOf(await open())).toEqual([1, 2])
   })
 
+  it('overtakes an entry whose bytes are already written', async () => {
+    const chain = makeChain(hash, 1, 2)
+    const wal = await open()
+    await append(wal, chain[0]!)
+    let truncated: Promise<string> | undefined
+    disk.fails = call => {
+      if (call === `datasync ${PATH}`) truncated ??= done(each => wal.truncateFrom(op(2), each))
+      return false
+    }
+    expect(codeOf(await append(wal, chain[1]!))).toBe('WAL_TRUNCATED')
+    expect([wal.header(op(2)), wal.highestOp()]).toEqual([undefined, 1n])
+    expect(await truncated).toBe('ok')
+    expect(stored()).toEqual(chain[0]!.frame)
+  })
+
   it('removing nothing rewrites nothing, and op 0 is refused', async () => {
     const wal = await open()
     await append(wal, makePrepare(hash, 1n, 0n))
