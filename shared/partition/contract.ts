@@ -189,3 +189,5 @@ export interface BatchInfo {
   readonly checksum: Checksum
   readonly verdict: 'valid' | 'bad_checksum' | 'bad_layout'
 }
+
+export type { GroupJournal }

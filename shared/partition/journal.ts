@@ -8,8 +8,8 @@
  */
 import { EngineError } from '../bytes/errors.ts'
 import { Offset, Op } from '../bytes/units.ts'
-import type { GroupJournal } from '../consensus/contract.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
+import type { GroupJournal } from './contract.ts'
 import { EvictedRing } from './evicted-ring.ts'
 
 /** What the log needs to know of a SendMessages prepare. */
