@@ -174,8 +174,7 @@ export const gapOf = (group: GroupView, cell: ReplicaCell): bigint => {
 }
 
 function trails(group: GroupView, cell: ReplicaCell): boolean {
-  // Its own word that more is committed than it has applied, by more than what the pipeline may hold, needs no clock; the
-  // rest is judged against what was known a while before it spoke.
+  // Commits known now are no measure: they were not known when it spoke.
   let due = 0n
   for (const mark of group.commitMarks) if (mark.atMs <= cell.heardMs - COMMIT_SLACK_MS) due = mark.commit
   return cell.commitMin < due

@@ -436,7 +436,7 @@ function foldReplica(draft: Draft, snapshot: NodeSnapshot, said: GroupSummary | 
 function dropGroups(draft: Draft, id: number, snapshot: NodeSnapshot): void {
   const listed = new Set([snapshot.metadata.group, ...snapshot.groups.map(group => group.group)])
   for (const group of [...draft.allGroups()]) {
-    if (listed.has(group.group) || !group.replicas.has(id)) continue
+    if (listed.has(group.group) || (group.replicas.size > 0 && !group.replicas.has(id))) continue
     const replicas = without(group.replicas, id)
     if (replicas.size === 0) draft.deleteGroup(group.group)
     else draft.setGroup({ ...group, replicas, chains: without(group.chains, id) })
