@@ -38,32 +38,3 @@ export function encodeIndex(entries: readonly IndexEntry[]): Uint8Array<ArrayBuf
   for (const [number, entry] of entries.entries()) indexEntryLayout.encode(entry, bytes, number * INDEX_ENTRY_BYTES)
   return bytes
 }
-
-export interface IndexStructureFault {
-  /** Number of the entry that contradicts the one before it, or the head of the segment. */
-  readonly entry: number
-  readonly check: 'index_head' | 'index_offset_order' | 'index_position_order'
-  readonly message: string
-}
-
-/** The structure rule of §6.5: the first entry is (start, any, 0), offsets and positions ascend strictly. */
-export function checkIndexStructure(entries: readonly IndexEntry[], start: Offset): IndexStructureFault | undefined {
-  let previous: IndexEntry | undefined
-  for (const [entry, { offset, position }] of entries.entries()) {
-    if (previous === undefined) {
-      if (offset !== start || position !== 0n) {
-        return {
-          entry,
-          check: 'index_head',
-          message: `the first entry is (offset ${offset}, position ${position}), not (${start}, 0)`,
-        }
-      }
-    } else if (offset <= previous.offset) {
-      return { entry, check: 'index_offset_order', message: `offset ${offset} follows ${previous.offset}` }
-    } else if (position <= previous.position) {
-      return { entry, check: 'index_position_order', message: `position ${position} follows ${previous.position}` }
-    }
-    previous = entries[entry]
-  }
-  return undefined
-}

@@ -4,7 +4,7 @@ import { createHash } from '../bytes/hash.ts'
 import { fromHex, toHex } from '../bytes/hex.ts'
 import { Micros, Offset } from '../bytes/units.ts'
 import { decodeAnchor, encodeAnchor } from './anchor-file.ts'
-import { checkIndexStructure, decodeIndex, encodeIndex, type IndexEntry } from './index-file.ts'
+import { decodeIndex, encodeIndex, type IndexEntry } from './index-file.ts'
 import { MemoryDisk } from './memory-disk.ts'
 import { decodeOffsetFile, encodeOffsetFile } from './offset-file.ts'
 import { decodePurgeGen, PURGE_GEN_FILE, writePurgeGen } from './purge-gen.ts'
@@ -33,22 +33,6 @@ describe('index files', () => {
       trailingBytes: 23,
     })
     expect(decodeIndex(new Uint8Array(0))).toEqual({ entries: [], trailingBytes: 0 })
-  })
-
-  it('must start at the segment and ascend in offset and position, not in time', () => {
-    const check = (...entries: IndexEntry[]) => checkIndexStructure(entries, Offset(5n))
-    expect(check()).toBeUndefined()
-    expect(check(entry(5n, 0n, 9n), entry(6n, 305n, 3n), entry(1n << 40n, 1n << 33n, 3n))).toBeUndefined()
-    expect(check(entry(6n, 0n))).toMatchObject({ entry: 0, check: 'index_head' })
-    expect(check(entry(5n, 24n))).toMatchObject({ entry: 0, check: 'index_head' })
-    expect(check(entry(5n, 0n), entry(7n, 10n), entry(7n, 20n))).toMatchObject({
-      entry: 2,
-      check: 'index_offset_order',
-    })
-    expect(check(entry(5n, 0n), entry(7n, 10n), entry(8n, 10n))).toMatchObject({
-      entry: 2,
-      check: 'index_position_order',
-    })
   })
 })
 

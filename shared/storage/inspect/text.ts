@@ -15,7 +15,9 @@ export function inspectionText(inspection: Inspection, directory: string): strin
   lines.push(
     wal === undefined
       ? '  log: absent'
-      : `  log: ops ${wal.firstOp} to ${wal.lastOp}, ${wal.entries} entries, ${wal.goodBytes} of ${wal.sizeBytes} bytes sound`,
+      : wal.entries === 0
+        ? `  log: no entry, ${wal.sizeBytes} bytes`
+        : `  log: ops ${wal.firstOp} to ${wal.lastOp}, ${wal.entries} entries, ${wal.goodBytes} of ${wal.sizeBytes} bytes sound`,
   )
   lines.push(
     snapshot === undefined
