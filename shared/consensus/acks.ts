@@ -94,6 +94,7 @@ export function onPrepareOk(s: GroupState, from: ReplicaId, { header }: FrameOf<
     return
   }
   s.silent = setDelete(s.silent, from)
+  s.unheardTicks = 0
   if (header.commit > s.commitMax && header.commit <= s.sequencer) {
     learnCommit(s, header.commit)
     walkCommits(s)

@@ -21,9 +21,24 @@ export function onCommitTimer(s: GroupState): void {
     beginViewProbe(s)
     return
   }
+  timer.reset()
+  if (isDeaf(s)) return
   s.heartbeatTimestamp++
   broadcastScoped(s, commitFrame(s))
-  timer.reset()
+}
+
+/**
+ * A primary that can send but not receive would keep its backups loyal for ever while nothing commits (drills VC-20). After
+ * a heartbeat timeout without any acknowledgement it falls silent, so that they elect; the first one lets it beat again.
+ * Only where the others can elect without it.
+ */
+function isDeaf(s: GroupState): boolean {
+  return s.unheardTicks > s.config.timers.normalHeartbeat && s.config.replicaCount - 1 >= s.quorums.viewChange
+}
+
+export function tickHearing(s: GroupState): void {
+  if (s.pipeline.size === 0 || !isActingPrimary(s)) s.unheardTicks = 0
+  else s.unheardTicks++
 }
 
 export function onCommit(s: GroupState, from: ReplicaId, { header }: FrameOf<'Commit'>): void {

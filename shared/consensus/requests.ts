@@ -9,7 +9,7 @@ import { type PrepareHeader, prepareLayout } from '../protocol/headers.ts'
 import { sealBody, sealPrepare } from '../protocol/seal.ts'
 import { syncPrepareTimer } from './commit.ts'
 import type { IncomingRequest, RefuseReason } from './contract.ts'
-import { flow, type GroupState, isActingPrimary, isPrimaryByView, isTransferring, next } from './state.ts'
+import { flow, type GroupState, isPrimaryByView, isTransferring, next } from './state.ts'
 
 /** Why no request may enter now, or undefined. */
 export function refusal(s: GroupState): RefuseReason | undefined {
@@ -94,7 +94,6 @@ export function cancelWaiting(s: GroupState): void {
 
 /** Requests that never became a prepare: surely not admitted. */
 export function refuseQueued(s: GroupState): void {
-  const reason: RefuseReason = isActingPrimary(s) ? 'not_normal' : 'not_primary'
-  for (const { token } of s.requestQueue) s.out.push({ kind: 'refuse', token, reason })
+  for (const { token } of s.requestQueue) s.out.push({ kind: 'refuse', token, reason: 'not_primary' })
   s.requestQueue.length = 0
 }

@@ -123,6 +123,9 @@ export class GroupState {
   /** Replicas that let a retransmission pass unanswered: the chain goes around them until they acknowledge again. */
   silent: ReplicaSet = 0
 
+  /** Ticks for which this primary has had prepares in flight and heard no acknowledgement from anybody. */
+  unheardTicks = 0
+
   svcFrom: ReplicaSet = 0
   readonly dvcs: (StoredDvc | undefined)[]
   dvcDecided = false

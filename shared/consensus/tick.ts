@@ -3,7 +3,7 @@ import { selfAck } from './acks.ts'
 import { walkCommits } from './commit.ts'
 import { startViewChangeFrame } from './frames-out.ts'
 import { broadcastScoped, tickPersist } from './gate.ts'
-import { onCommitTimer } from './heartbeat.ts'
+import { onCommitTimer, tickHearing } from './heartbeat.ts'
 import { ageSigns, onProbeTimer } from './probe.ts'
 import { tickRepair } from './repair.ts'
 import { retransmit } from './replicate.ts'
@@ -15,6 +15,7 @@ import { advanceParked, endWaitForAll } from './view-start.ts'
 export function onTick(s: GroupState): void {
   tickPersist(s)
   ageSigns(s)
+  tickHearing(s)
   const { timers } = s
   for (const name of TIMER_ORDER) timers[name].advance()
   for (const name of TIMER_ORDER) if (timers[name].fired) FIRED[name](s)

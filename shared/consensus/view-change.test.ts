@@ -1,0 +1,415 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createHash, type Hash } from '../bytes/hash.ts'
+import { Checksum, Op, ReplicaId, View } from '../bytes/units.ts'
+import { Command } from '../protocol/commands.ts'
+import { encodeSuffix, sealFrame } from '../protocol/frames.ts'
+import { prepareLayout, startViewLayout } from '../protocol/headers.ts'
+import type { GroupJournal } from './contract.ts'
+import { createGroup } from './group.ts'
+import { type ClusterOptions, TestCluster } from './testing/cluster.ts'
+import { chainOf } from './testing/headers.ts'
+
+let hash: Hash
+beforeAll(async () => {
+  hash = await createHash()
+})
+
+const cluster = (options: Partial<ClusterOptions> = {}) =>
+  new TestCluster(hash, { seed: 5, replicas: 3, plane: 'metadata', ...options })
+const command = (frame: Uint8Array) => frame[60]
+const group = (c: TestCluster, index: number) => c.node(index).group!
+const commits = (c: TestCluster) => c.nodes.map(node => node.group?.commitMin)
+const leads = (c: TestCluster, index: number) => () => c.node(index).group?.isCaughtUpPrimary() === true
+const VIEW_SCOPED: readonly number[] = [Command.StartViewChange, Command.DoViewChange, Command.StartView]
+
+function withOps(count: number, options: Partial<ClusterOptions> = {}): TestCluster {
+  const c = cluster(options)
+  for (let op = 0; op < count; op++) {
+    c.request(0)
+    c.tick()
+  }
+  c.until(`${count} ops`, () => c.converged() && c.checker.ackedCount === count)
+  return c
+}
+
+describe.each(['metadata', 'partition'] as const)('a %s group loses its primary', plane => {
+  it('VC-01 mid-load: another one leads, every acknowledged op is there, waiting clients are told', () => {
+    const c = withOps(60, { plane })
+    const waiting = [c.request(0), c.request(0)]
+    c.crash(0)
+    c.until('a new primary', leads(c, 1))
+    const token = c.request(1)
+    c.until('it serves', () => c.replies.has(token) && c.converged())
+    expect(c.checker.canonical.length).toBeGreaterThanOrEqual(61)
+    expect(waiting.some(unanswered => c.replies.has(unanswered))).toBe(false)
+  })
+
+  it('clients of a primary that is deposed learn that their outcome is unknown, queued ones that they were not admitted', () => {
+    const c = withOps(3, { plane, prepareDepth: 2, requestDepth: 4 })
+    c.isolate(0)
+    const tokens = [c.request(0), c.request(0), c.request(0)]
+    c.until('the others lead', leads(c, 1))
+    c.heal()
+    c.until('the old one follows', () => group(c, 0).view === 1)
+    expect([c.node(0).cancelled, c.node(0).refused]).toEqual([tokens.slice(0, 2), ['not_primary']])
+  })
+
+  it('VC-05 G30 a next primary that lacks the committed op fetches it before it starts', () => {
+    const c = withOps(2, { plane })
+    c.filter = (_from, to, frame) => !(to === 1 && command(frame) === Command.Prepare)
+    // The chain ends at the deaf replica 1; the retransmission reaches replica 2.
+    const token = c.request(0)
+    c.until('committed without replica 1', () => c.replies.has(token))
+    expect(c.node(1).journal.highestOp()).toBe(2n)
+    c.crash(0)
+    c.filter = undefined
+    c.until('replica 1 leads', leads(c, 1))
+    expect([group(c, 1).view, group(c, 1).snapshot().op]).toEqual([1, 3n])
+    c.until('the op is there', () => c.converged())
+    expect(commits(c)).toEqual([undefined, 3n, 3n])
+    expect(c.countNotes('repair_started', c.node(1))).toBeGreaterThan(0)
+  })
+
+  it('VC-06 a winner far behind its own commit catches up before it serves', () => {
+    const c = withOps(2, { plane })
+    c.filter = (_from, to, frame) =>
+      !(to === 1 && (command(frame) === Command.Prepare || command(frame) === Command.RepairPrepare))
+    for (let op = 0; op < 20; op++) {
+      c.request(0)
+      c.run(12)
+    }
+    expect([group(c, 1).commitMin, group(c, 1).commitMax > 10n]).toEqual([2n, true])
+    c.crash(0)
+    c.filter = undefined
+    c.until('replica 1 leads with all of it', leads(c, 1))
+    expect(group(c, 1).commitMin).toBe(22n)
+  })
+
+  it('VC-16 the old primary comes back with or without its disk, and never answers for the old view', () => {
+    const c = withOps(4, { plane })
+    c.crash(0)
+    c.until('another leads', leads(c, 1))
+    c.restart(0)
+    expect(group(c, 0).isCaughtUpPrimary()).toBe(false)
+    c.until('it follows', () => c.converged(), 200)
+    expect([group(c, 0).view, c.checker.elections]).toEqual([1, 1])
+  })
+
+  it('VC-19 lost votes are sent again: the view change ends in the view it began', () => {
+    const c = withOps(3, { plane })
+    let lost = 0
+    c.filter = (_from, _to, frame) => command(frame) !== Command.DoViewChange || ++lost > 6
+    c.crash(0)
+    c.until('a new primary', leads(c, 1))
+    expect([lost > 6, group(c, 1).view]).toEqual([true, 1])
+  })
+
+  it('VC-20 a primary that can send and not receive is replaced, and nothing is acknowledged twice', () => {
+    const c = withOps(3, { plane })
+    c.cut.add(1 * 32 + 0)
+    c.cut.add(2 * 32 + 0)
+    const unheard = c.request(0)
+    c.until('it falls silent and another leads', leads(c, 1))
+    const token = c.request(1)
+    c.until('progress', () => c.replies.has(token))
+    expect(c.replies.has(unheard)).toBe(false)
+    c.heal()
+    c.until('one log', () => c.converged())
+  })
+
+  it('VC-21 two primaries, two clients: only the majority acknowledges, and the minority follows', () => {
+    const c = withOps(3, { plane })
+    c.isolate(0)
+    const lonely = Array.from({ length: 5 }, () => c.request(0))
+    c.until('the majority elects', leads(c, 1))
+    const heard = Array.from({ length: 5 }, () => {
+      const token = c.request(1)
+      c.run(2)
+      return token
+    })
+    c.until('the majority serves', () => heard.every(token => c.replies.has(token)))
+    expect(lonely.some(token => c.replies.has(token))).toBe(false)
+    c.heal()
+    c.until('one log', () => c.converged())
+    expect(commits(c)).toEqual([8n, 8n, 8n])
+    expect(c.node(0).journal.header(Op(4n))?.checksum).toBe(c.checker.canonical[3]!.checksum)
+  })
+
+  it('VC-22 a replica that bumped its view in isolation does not lock the others out', () => {
+    const c = withOps(3, { plane })
+    c.isolate(2)
+    c.run(1500)
+    expect(group(c, 2).view).toBeGreaterThan(5)
+    c.heal()
+    c.until('one view', () => c.converged(), 300)
+    const token = c.request(c.primary()!.replica)
+    c.until('it serves', () => c.replies.has(token))
+  })
+
+  it('a deposed primary whose heartbeat counter was lower does not lose its backups again', () => {
+    const c = withOps(1, { plane })
+    c.run(600)
+    c.crash(0)
+    c.until('another leads', leads(c, 1))
+    c.run(1000)
+    expect([group(c, 1).view, c.checker.elections]).toEqual([1, 1])
+  })
+
+  it('G31 an op that only the lost primary held is given up, and the view starts', () => {
+    const c = withOps(3, { plane })
+    c.filter = (_from, _to, frame) => command(frame) !== Command.Prepare
+    c.request(0)
+    c.run(3)
+    c.crash(0)
+    c.filter = undefined
+    c.until('a new primary', leads(c, 1))
+    expect(group(c, 1).snapshot().op).toBe(3n)
+  })
+
+  it('with five replicas, two losses and a late one: the log goes on', () => {
+    const c = withOps(10, { plane, replicas: 5 })
+    c.crash(0)
+    c.crash(1)
+    c.until('the third leads', leads(c, 2))
+    const token = c.request(2)
+    c.until('it serves', () => c.replies.has(token))
+    c.restart(1)
+    c.until('all agree', () => c.converged())
+    expect(commits(c).filter(commit => commit === 11n)).toHaveLength(4)
+  })
+})
+
+describe('a relic of an old view', () => {
+  it('below the announced head is never applied or acknowledged, and is replaced by the true op', () => {
+    const c = withOps(3, { network: { delayMax: 1, drop: 0, duplicate: 0 }, appendDelayMax: 1, superblockDelayMax: 3 })
+    c.isolate(0)
+    c.request(0)
+    c.run(3)
+    const relic = c.node(0).journal.header(Op(4n))
+    c.until('the others lead', leads(c, 1))
+    for (let op = 0; op < 6; op++) {
+      c.request(1)
+      c.run(10)
+    }
+    c.heal()
+    c.until('one log', () => c.converged())
+    expect(relic).toBeDefined()
+    expect(c.node(0).journal.header(Op(4n))?.checksum).not.toBe(relic!.checksum)
+    expect(commits(c)).toEqual([9n, 9n, 9n])
+  })
+
+  it('keeps the log view down until it is gone, so that a crash in between cannot make it canonical', () => {
+    const c = withOps(3)
+    c.isolate(0)
+    c.request(0)
+    c.run(3)
+    c.until('the others lead', leads(c, 1))
+    for (let op = 0; op < 6; op++) {
+      c.request(1)
+      c.run(10)
+    }
+    c.heal()
+    c.filter = (_from, to, frame) => !(to === 0 && command(frame) === Command.RepairPrepare)
+    c.until('it has adopted the view', () => group(c, 0).snapshot().status === 'normal' && group(c, 0).view === 1)
+    c.run(40)
+    expect(group(c, 0).snapshot()).toMatchObject({ view: 1, logView: 0, commitMin: 3n })
+    c.crash(0)
+    c.filter = undefined
+    c.restart(0)
+    c.until('one log', () => c.converged())
+  })
+})
+
+describe('VC-03 durable before vote', () => {
+  it('a replica whose superblock fails casts no vote, and elects as soon as it works again', () => {
+    const c = withOps(3)
+    const sent: number[] = []
+    c.filter = (from, _to, frame) => {
+      if (from === 1) sent.push(command(frame)!)
+      return true
+    }
+    c.node(1).failSuperblock = true
+    c.crash(0)
+    c.run(600)
+    expect(sent.filter(kind => VIEW_SCOPED.includes(kind))).toEqual([])
+    expect(c.primary()).toBeUndefined()
+    c.node(1).failSuperblock = false
+    c.until('an election', () => c.primary() !== undefined)
+  })
+
+  it('VC-04 its probe is sent all the same', () => {
+    const c = withOps(3)
+    c.node(1).failSuperblock = true
+    c.crash(1)
+    c.restart(1)
+    let probes = 0
+    c.filter = (from, _to, frame) => {
+      if (from === 1 && command(frame) === Command.RequestStartView) probes++
+      return true
+    }
+    c.run(30)
+    expect(probes).toBeGreaterThan(0)
+  })
+
+  it('a failing write is retried with a growing pause, and a write under way is not repeated', () => {
+    const c = withOps(1)
+    c.node(1).failSuperblock = true
+    c.crash(0)
+    c.crash(2)
+    c.run(150)
+    const writes = () => c.countNotes('superblock_due', c.node(1))
+    const early = writes()
+    c.run(400)
+    expect(writes() - early).toBeLessThan(10)
+    expect(writes()).toBeGreaterThan(5)
+  })
+
+  it('VC-18 a request that arrives while the new view is being made durable commits once, above the inherited suffix', () => {
+    const c = withOps(3, { superblockDelayMax: 0 })
+    c.filter = (from, to, frame) => command(frame) !== Command.PrepareOk && !(from === 0 && to === 2)
+    c.request(0)
+    c.run(3)
+    c.crash(0)
+    c.filter = undefined
+    c.until('it has started the view, not yet durable', () => {
+      const { status, view, logViewDurable } = group(c, 1).snapshot()
+      return status === 'normal' && view === 1 && logViewDurable === 0
+    })
+    const token = c.request(1)
+    c.until('both committed', () => c.converged() && c.checker.canonical.length >= 4)
+    if (!c.replies.has(token)) expect(c.node(1).refused).toEqual(['not_caught_up'])
+  })
+})
+
+/** A group alone, driven by hand. */
+function alone(overrides: {
+  readonly log?: number
+  readonly view?: number
+  readonly logView?: number
+  readonly commit?: number
+  readonly incarnation?: bigint
+}) {
+  const log = chainOf(hash, overrides.log ?? 0)
+  const truncated: bigint[] = []
+  const held = new Map(log.map(header => [header.op as bigint, header]))
+  const journal: GroupJournal = {
+    header: op => held.get(op),
+    frame: op => {
+      const header = held.get(op)
+      return header && prepareLayout.encode(header)
+    },
+    highestOp: () => Op([...held.keys()].reduce((max, op) => (op > max ? op : max), 0n)),
+    oldestOp: () => Op(held.size > 0 ? 1n : 0n),
+    floorOp: () => Op(0n),
+    mayAcknowledge: () => true,
+  }
+  const probe = cluster()
+  const config = { ...probe.config(probe.node(0)), replica: ReplicaId(0), incarnation: overrides.incarnation ?? 77n }
+  const view = View(overrides.view ?? 1)
+  const logView = View(overrides.logView ?? 1)
+  const commit = Op(BigInt(overrides.commit ?? 0))
+  const g = createGroup(
+    config,
+    {
+      view,
+      logView,
+      viewDurable: view,
+      logViewDurable: logView,
+      headOp: Op(BigInt(log.length)),
+      commitMin: commit,
+      commitMax: commit,
+      lastPrepareChecksum: log[log.length - 1]?.checksum ?? Checksum(0n),
+      lastTimestamp: log[log.length - 1]?.timestamp ?? (0n as never),
+      join: 'probe',
+    },
+    journal,
+  )
+  const feed = (event: Parameters<typeof g.step>[0]) => {
+    for (const action of g.step(event)) {
+      if (action.kind !== 'truncate') continue
+      truncated.push(action.fromOp)
+      for (const op of [...held.keys()]) if (op >= action.fromOp) held.delete(op)
+    }
+  }
+  const startView = (fields: { view: number; op: number; commit: number; incarnation: bigint; headers?: number }) => {
+    const headers = log.slice(Math.max(fields.op - (fields.headers ?? 0), 0), fields.op).reverse()
+    const frame = sealFrame(
+      hash,
+      'StartView',
+      {
+        cluster: 0x1234n,
+        view: View(fields.view),
+        replica: ReplicaId(fields.view % 3),
+        op: Op(BigInt(fields.op)),
+        commit: Op(BigInt(fields.commit)),
+        group: config.group,
+        jumpBase: 0n,
+        incarnation: fields.incarnation,
+      },
+      encodeSuffix(headers),
+    )
+    expect(frame.length - 256).toBe(headers.length * 256)
+    expect(startViewLayout.size).toBe(256)
+    feed({ kind: 'frame', from: ReplicaId(fields.view % 3), bytes: frame, nowMicros: 1n as never })
+  }
+  return { group: g, startView, truncated, feed }
+}
+
+describe('a recovering replica and the StartViews that reach it', () => {
+  it('VC-13 one for a former life is ignored; the echo of this boot is adopted', () => {
+    const { group: g, startView } = alone({ log: 9, commit: 5 })
+    startView({ view: 1, op: 7, commit: 7, incarnation: 76n })
+    expect(g.snapshot().status).toBe('recovering')
+    startView({ view: 1, op: 9, commit: 9, incarnation: 77n, headers: 2 })
+    expect(g.snapshot()).toMatchObject({ status: 'normal', view: 1, logView: 1 })
+  })
+
+  it('VC-13 a newer view, and a head at or past the own, are adopted whatever the nonce', () => {
+    const newer = alone({ log: 9, commit: 5 })
+    newer.startView({ view: 2, op: 7, commit: 7, incarnation: 76n, headers: 1 })
+    expect(newer.group.snapshot()).toMatchObject({ status: 'normal', view: 2 })
+    const past = alone({ log: 9, commit: 5 })
+    past.startView({ view: 1, op: 9, commit: 9, incarnation: 76n, headers: 1 })
+    expect(past.group.snapshot().status).toBe('normal')
+  })
+
+  it('VC-14 a zero nonce claims nothing: the other rules decide', () => {
+    const { group: g, startView } = alone({ log: 9, commit: 5 })
+    startView({ view: 0, op: 9, commit: 9, incarnation: 0n })
+    expect(g.snapshot().status).toBe('recovering')
+    startView({ view: 1, op: 9, commit: 9, incarnation: 0n, headers: 1 })
+    expect(g.snapshot().status).toBe('normal')
+  })
+
+  it('VC-15 a head below the own log in the same log view: adopted, and the suffix above is cut', () => {
+    const { group: g, startView, truncated } = alone({ log: 9, commit: 5 })
+    startView({ view: 1, op: 7, commit: 6, incarnation: 77n, headers: 2 })
+    expect(g.snapshot()).toMatchObject({ status: 'normal', op: 7n, commitMin: 6n })
+    expect(truncated).toEqual([8n])
+  })
+
+  it('one below its commit in the same log view is refused', () => {
+    const { group: g, startView } = alone({ log: 9, commit: 8 })
+    startView({ view: 1, op: 7, commit: 7, incarnation: 77n })
+    expect(g.snapshot().status).toBe('recovering')
+  })
+
+  it('a second StartView of a view that it has joined lowers no head', () => {
+    const { group: g, startView, truncated } = alone({ log: 9, commit: 5 })
+    startView({ view: 1, op: 9, commit: 6, incarnation: 77n, headers: 4 })
+    startView({ view: 1, op: 7, commit: 7, incarnation: 0n, headers: 1 })
+    expect([g.snapshot().op, g.commitMin, truncated]).toEqual([9n, 7n, []])
+  })
+
+  it('casts no vote and joins no election, whatever it hears', () => {
+    const { group: g, feed } = alone({ log: 3, commit: 2 })
+    const svc = sealFrame(hash, 'StartViewChange', {
+      cluster: 0x1234n,
+      view: View(9),
+      replica: ReplicaId(1),
+      group: g.config.group,
+    })
+    feed({ kind: 'frame', from: ReplicaId(1), bytes: svc, nowMicros: 1n as never })
+    expect(g.snapshot()).toMatchObject({ status: 'recovering', view: 1 })
+  })
+})
