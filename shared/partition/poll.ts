@@ -14,7 +14,7 @@ import type { Scheduler } from '../storage/ports.ts'
 import type { Chain } from './chain.ts'
 import type { QueuedBatch } from './journal.ts'
 import { positionIn, type ReadHandles } from './read-handles.ts'
-import { RECORD_AT } from './record.ts'
+import { dataView, RECORD_AT, recordBaseOffset, recordMessages } from './record.ts'
 import type { Segment } from './segment.ts'
 import { type Query, Selection } from './selection.ts'
 
@@ -63,7 +63,12 @@ export function planPoll(
   const pieces = chain.segments.slice(from).map(segment => ({ segment, sizeBytes: segment.sizeBytes }))
   const start = pieces[0]!.segment
   let position: number | undefined
-  if (start.index) position = query.by === 'timestamp' && !start.monotone ? 0 : positionIn(start.index, query)
+  const mark = query.by === 'offset' ? start.markBefore(query.from) : undefined
+  if (mark?.offset === query.from) position = mark.position
+  else if (start.index) {
+    const indexed = query.by === 'timestamp' && !start.monotone ? 0 : positionIn(start.index, query)
+    position = Math.max(indexed, mark?.position ?? 0)
+  }
   return { query, ceiling, pieces, position, queued }
 }
 
@@ -167,6 +172,8 @@ async function walkSegment(
 ): Promise<EngineError | undefined> {
   const { segment, sizeBytes } = piece
   let position = from
+  // offsets are contiguous inside a segment; a header that breaks the run must not move a poll past its start
+  let expected = from === 0 ? segment.startOffset : undefined
   let chunkBytes = CHUNK_BYTES_MIN
   while (position < sizeBytes && !selection.full) {
     const chunk = await readChunk(host, segment, position, Math.min(chunkBytes, sizeBytes - position))
@@ -185,15 +192,31 @@ async function walkSegment(
         needed = length
         break
       }
-      const verdict = checkBatch(chunk, at, host.validateChecksum ? host.hash : undefined)
-      if (!verdict.ok) return corrupt(segment, position + verdict.position, verdict.check, verdict.message)
-      selection.take(chunk, at, length)
+      const view = dataView(chunk)
+      const base = recordBaseOffset(view, at)
+      const end = base + BigInt(recordMessages(view, at))
+      if (expected !== undefined && base !== expected) {
+        return corrupt(segment, position + at + 8, 'offset', `offset ${base} where ${expected} belongs`)
+      }
+      // what lies before the start is not served, so only its extent must hold: a rotten batch does not hide the ones behind it
+      if (!selection.skips(end)) {
+        const verdict = checkBatch(chunk, at, host.validateChecksum ? host.hash : undefined)
+        if (!verdict.ok) return corrupt(segment, position + verdict.position, verdict.check, verdict.message)
+        selection.take(chunk, at, length)
+        // the batch that a poll ended inside is where the next one starts
+        if (selection.end !== undefined && selection.end < end) segment.remember(base, position + at)
+        if (selection.full && selection.end !== end) break
+      } else if (length < BATCH_HEADER_BYTES) {
+        return corrupt(segment, position + at + 32, 'batch_length', `a batch of ${length} bytes`)
+      }
+      expected = end
       at += length
     }
     position += at
     // the next read starts at the record that did not fit, and is large enough for it
     chunkBytes = Math.max(Math.min(CHUNK_BYTES_MAX, chunkBytes * 4), needed)
   }
+  if (expected !== undefined && selection.end === expected) segment.remember(expected, position)
   return undefined
 }
 

@@ -20,6 +20,15 @@ export interface Writers {
   readonly index: DiskFile
 }
 
+export interface BatchMark {
+  /** Offset of the batch that starts at `position`, there already or the next to be written. */
+  readonly offset: bigint
+  readonly position: number
+}
+
+/** As many consumers read one segment side by side without walking any batch twice. */
+const MARKS_MAX = 16
+
 export class Segment {
   readonly startOffset: bigint
   readonly maxSizeBytes: number
@@ -59,6 +68,29 @@ export class Segment {
 
   get indexEntries(): number {
     return Math.floor(this.indexBytes / INDEX_ENTRY_BYTES)
+  }
+
+  /**
+   * Batch boundaries where polls stopped: the next poll of the same consumer starts there. The index has one entry per
+   * flush round, and walking a whole round again for every poll of a few messages would cost far more than it saves.
+   * A boundary stays true for as long as the segment lives, since the file only grows.
+   */
+  private readonly marks: BatchMark[] = []
+  private nextMark = 0
+
+  remember(offset: bigint, position: number): void {
+    if (this.marks.some(mark => mark.position === position)) return
+    this.marks[this.nextMark] = { offset, position }
+    this.nextMark = (this.nextMark + 1) % MARKS_MAX
+  }
+
+  /** The boundary closest before `offset` that a poll has left, if any. */
+  markBefore(offset: bigint): BatchMark | undefined {
+    let best: BatchMark | undefined
+    for (const mark of this.marks) {
+      if (mark.offset <= offset && (best === undefined || mark.offset > best.offset)) best = mark
+    }
+    return best
   }
 
   /** Accounts one batch that lies in the file now. */

@@ -37,6 +37,11 @@ export class Selection {
     this.full = count <= 0
   }
 
+  /** Whether a record that ends before offset `end` lies wholly before the start. By time, only its content can tell. */
+  skips(end: bigint): boolean {
+    return this.end === undefined && this.query.by === 'offset' && end <= this.query.from
+  }
+
   /** Offers the record at `at`, whose layout was checked and which is `length` bytes long. */
   take(bytes: Uint8Array, at: number, length: number): void {
     if (this.full) return

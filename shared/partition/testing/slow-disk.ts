@@ -27,6 +27,7 @@ export class SlowDisk implements Disk {
   private readonly turnsMax: number
   /** Operations that have started and not ended. */
   running = 0
+  bytesRead = 0
   /** A write that waits here until it is released. */
   gate: Promise<void> | undefined
 
@@ -102,6 +103,7 @@ class SlowFile implements DiskFile {
     this.path = inner.path
   }
   read(position: number, into: Uint8Array): Promise<number> {
+    this.disk.bytesRead += into.length
     return this.disk.around('read', this.path, () => this.inner.read(position, into))
   }
   write(position: number, buffers: readonly Uint8Array[]): Promise<void> {
