@@ -117,7 +117,7 @@ function Votes(props: {
       <div className="pane-head sub">
         <h3>Votes for view {group.view}</h3>
         <span className="label">
-          {group.view} mod {ids.length} = {candidate}, so node-{candidate} leads; counted by node-{collector}
+          {group.view} mod {ids.length} = {candidate}: node-{candidate} leads; by node-{collector}
         </span>
         <span className="push small ink-1">
           SVC <b>{group.votes.startViewChange.length}</b>, DVC <b>{group.votes.doViewChange.length}</b> of{' '}

@@ -134,12 +134,12 @@ function Now(props: { group: string; details: Details; nothingHere: boolean }) {
       </div>
       <div>
         <span className="label">Why</span>
-        <p>{situation.why}</p>
+        <p title={situation.why}>{situation.why}</p>
       </div>
       <div className="next">
         <div>
           <span className="label">Next</span>
-          <p>{situation.next}</p>
+          <p title={situation.next}>{situation.next}</p>
         </div>
         {down.length > 1 && link.state !== 'lost' && (
           <button

@@ -6,7 +6,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useLayoutEffect, useRef, useState } from 'react'
 import { ageMsOf, livenessOf, replicaIds, type Standing, standingOf } from '../../../shared/inspection/belief.ts'
 import type { GroupSnapshotJson, SuperblocksSnapshot } from '../../../shared/inspection/snapshots.ts'
-import type { ClusterView } from '../../../shared/inspection/view.ts'
+import { type ClusterView, msOf, type NodeProcess } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
 import { type EachAnswer, useEach } from '../../data/use-each.ts'
 import { arcPath, type RingLink, type RingNode, ringLayout } from '../../geometry/ring.ts'
@@ -210,10 +210,9 @@ function NodeMark(
   const below = place.words === 'below'
   const anchor = below ? 'middle' : 'start'
   const { x, y } = place.wordsAt
-  const subject = cell ? `${look.word}${dead ? ', led' : ''} v${cell.view}` : look.word
-  const word = dead ? look.word : subject
+  const word = dead || !cell ? look.word : `${look.word} v${cell.view}`
   const detailLine = dead
-    ? lastWords(process, cell, age, now)
+    ? lastWords(process, age, now)
     : standing.gap > 0n
       ? `${grouped(standing.gap)} ${standing.gap === 1n ? 'op' : 'ops'} behind`
       : cell
@@ -222,7 +221,11 @@ function NodeMark(
   const timerLine =
     remaining !== undefined && timer
       ? `${TIMER_WORDS[timer.name] ?? timer.name} ${duration(remaining)}`
-      : planesLine(view, id)
+      : dead
+        ? cell
+          ? `${cell.role === 'primary' ? 'led' : 'followed'} view ${cell.view}`
+          : ''
+        : planesLine(view, id)
   const open = (): void => void navigate({ to: '/cluster/nodes/$node', params: { node: String(id) } })
   const slotX = below ? x - SLOT_WIDTH - 3 : x
   const block = props.slots?.data?.groups.find(item => item.group === group)
@@ -285,27 +288,12 @@ function NodeMark(
   )
 }
 
-function lastWords(
-  process:
-    | {
-        state: string
-        exit: { meaning: string; requested: string | null; signal: string | null } | null
-        sinceWallUs: string
-      }
-    | undefined,
-  cell: { view: number; role: string } | undefined,
-  age: number | undefined,
-  now: number,
-): string {
-  const since = process
-    ? duration(Math.max(0, now - Number(process.sinceWallUs) / 1000))
-    : age === undefined
-      ? ''
-      : ageText(age)
-  const was = cell ? `, ${cell.role === 'primary' ? 'led' : 'followed'} view ${cell.view}` : ''
+/** Of a node that is not heard: how it ended and how long ago. */
+function lastWords(process: NodeProcess | undefined, age: number | undefined, now: number): string {
   const how =
     process?.exit?.requested === 'kill' ? 'killed ' : process?.exit?.requested === 'terminate' ? 'stopped ' : ''
-  return `${how}${since} ago${was}`
+  const since = process ? duration(Math.max(0, now - msOf(process.sinceWallUs))) : age === undefined ? '' : ageText(age)
+  return process?.state === 'starting' ? `boots since ${since}` : `${how}${since} ago`
 }
 
 /** What the node is on the plane that the ring does not show: how many groups it leads and follows. */

@@ -315,6 +315,7 @@ function allWell(
 }
 
 const sentence = (words: string): string => {
-  const text = words.charAt(0).toUpperCase() + words.slice(1)
+  // A node's name is written as it is.
+  const text = words.startsWith('node-') ? words : words.charAt(0).toUpperCase() + words.slice(1)
   return /[.!?]$/.test(text) ? text : `${text}.`
 }

@@ -14,11 +14,12 @@ import { Age, STALE_MS, useNowSeconds } from '../../ui/age.tsx'
 import { count, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
-import { Problem, Skeleton } from '../../ui/problem.tsx'
+import { Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
 import { type Row, SLOT_LOOK, VERDICT_LOOK } from './looks.ts'
 import { SlotPane } from './slot-pane.tsx'
+import { Unasked } from './unasked.tsx'
 import { WhyPane } from './why-pane.tsx'
 import './superblocks.css'
 
@@ -55,7 +56,6 @@ export default function SuperblocksScreen() {
   const other = peers.find(row => row.node === Number(search.with ?? -1)) ?? peers[0]
   const change = (patch: Partial<Record<keyof Search<'superblocks'>, string | undefined>>): void =>
     void navigate({ to: '/superblocks', search: old => ({ ...old, ...patch }) as Search<'superblocks'> })
-  const failed = answers.filter(answer => answer.error && !answer.data)
   return (
     <>
       <h1 className="sr">Superblocks</h1>
@@ -86,9 +86,7 @@ export default function SuperblocksScreen() {
               </span>
             }
           >
-            {failed.map(answer => (
-              <Problem key={answer.node} error={answer.error} what={`node-${answer.node} did not show its slots`} />
-            ))}
+            <Unasked answers={answers} nodes={nodes} what="slots" />
             {rows.length === 0 && answers.some(answer => answer.loading) && <Skeleton what="superblocks" rows={8} />}
             {rows.length > 0 && (
               <Scroll name="Slots of every group">
@@ -136,7 +134,9 @@ function Now(props: { rows: readonly Row[]; bad: readonly Row[]; loading: boolea
         : 'No node shows its slots.'
       : absent === rows.length
         ? 'No group has written its superblock yet.'
-        : `Every slot that exists is whole; ${count(absent, 'group')} of ${rows.length} never wrote one.`
+        : absent === 0
+          ? `All ${count(rows.length, 'pair')} of slots are whole.`
+          : `Every slot that exists is whole; ${absent} of ${count(rows.length, 'pair')} were never written.`
   const why = first
     ? visible(first.block.why)
     : absent === rows.length && rows.length > 0

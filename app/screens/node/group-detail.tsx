@@ -1,0 +1,242 @@
+/** One group of one node in full: what it holds, what is durable, timers, votes with thresholds, pipeline, repair. */
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
+import { msOf, type NodeView } from '../../../shared/inspection/view.ts'
+import { operationName } from '../../../shared/protocol/operations.ts'
+import { queries } from '../../data/queries.ts'
+import { groupName } from '../../names.ts'
+import { Age, StaleArea, useNowSeconds } from '../../ui/age.tsx'
+import { duration, grouped, visible } from '../../ui/format.ts'
+import { Glyph } from '../../ui/glyph.tsx'
+import { Problem, Skeleton } from '../../ui/problem.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
+import { Pair } from '../cluster/nodes-pane.tsx'
+
+export function GroupDetail(props: { id: number; group: string; node: NodeView }) {
+  const running = props.node.process?.state === 'running'
+  const answer = useQuery({ ...queries.group(props.id, props.group), enabled: running })
+  const data = answer.data?.group.group === props.group ? answer.data : undefined
+  if (!data) {
+    if (answer.error)
+      return (
+        <Problem
+          error={answer.error}
+          what={`node-${props.id} did not describe the group`}
+          retry={() => void answer.refetch()}
+        />
+      )
+    if (!running)
+      return (
+        <p className="note">
+          The process does not run, so nobody can be asked. Its last summary is in the list of groups.
+        </p>
+      )
+    return <Skeleton what="the group" rows={10} />
+  }
+  const takenMs = msOf(data.reporter.takenWallUs)
+  const { group } = data
+  return (
+    <Scroll name={`Group ${groupName(props.group)} of node-${props.id}`} className="nd-scroll">
+      <div className="pane-head sub">
+        <h2>{groupName(props.group)}</h2>
+        <span className="label">
+          {group.role}, {group.status.replace('_', ' ')}, takes node-{group.primary} for the primary of view{' '}
+          {group.view}
+        </span>
+        {group.key && (
+          <Link
+            className="small push"
+            to="/partitions/$s/$t/$p"
+            params={{ s: String(group.key.stream), t: String(group.key.topic), p: String(group.key.partition) }}
+            search={{ node: String(props.id) }}
+          >
+            See its segment chain
+          </Link>
+        )}
+        <Age atMs={takenMs} by={`node-${props.id}`} push={!group.key} />
+      </div>
+      {group.refusal && (
+        <div className="verdict fail small">
+          <Glyph name="refused" />
+          <span>
+            <b>{visible(group.refusal.code)}</b> {visible(group.refusal.message)}{' '}
+            {group.refusal.path && <code>{visible(group.refusal.path)}</code>}
+          </span>
+        </div>
+      )}
+      <StaleArea atMs={takenMs} who={`node-${props.id}`}>
+        <div className="nd-grid">
+          <Numbers group={group} />
+          <Timers group={group} takenMs={takenMs} />
+        </div>
+        <VoteTable group={group} />
+        <PipelineTable group={group} />
+      </StaleArea>
+    </Scroll>
+  )
+}
+
+function Numbers({ group }: { group: GroupSnapshotJson }) {
+  return (
+    <dl className="kv on-ground">
+      <dt>view, durable</dt>
+      <dd>
+        <Pair live={group.view} durable={group.viewDurable} />
+      </dd>
+      <dt>log_view, durable</dt>
+      <dd>
+        <Pair live={group.logView} durable={group.logViewDurable} />
+      </dd>
+      <dt>newest view heard</dt>
+      <dd>{group.observedNewerView}</dd>
+      <dt>op</dt>
+      <dd>{grouped(group.op)}</dd>
+      <dt>applied, committed</dt>
+      <dd>
+        {grouped(group.commitMin)}, {grouped(group.commitMax)}
+      </dd>
+      {group.offsets && (
+        <>
+          <dt>next offset, visible to</dt>
+          <dd>
+            {grouped(group.offsets.next)}, {grouped(group.offsets.visible)}
+          </dd>
+          <dt>on disk to</dt>
+          <dd>{grouped(group.offsets.persisted)}</dd>
+        </>
+      )}
+      <dt>in flight, queued</dt>
+      <dd>
+        {group.pipeline.length}, {group.requestQueue}
+      </dd>
+      <dt>quorums</dt>
+      <dd className="t">
+        replicate {group.quorums.replication}, view change {group.quorums.viewChange}, nack {group.quorums.nack}
+      </dd>
+      <dt>state transfer</dt>
+      <dd className="t">{group.transferStage.replace('_', ' ')}</dd>
+      <dt>repair</dt>
+      <dd className="t">
+        {group.repair ? `from node-${group.repair.peer} to op ${grouped(group.repair.toOp)}` : 'none'}
+      </dd>
+    </dl>
+  )
+}
+
+function Timers({ group, takenMs }: { group: GroupSnapshotJson; takenMs: number }) {
+  const now = useNowSeconds()
+  return (
+    <ul className="timers" aria-label="Timers">
+      {group.timers.map(timer => {
+        const left = Math.max(0, timer.remainingMs - Math.max(0, now - takenMs))
+        return (
+          <li key={timer.name} className={timer.ticking ? undefined : 'off'}>
+            <span>{timer.name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)}</span>
+            <i aria-hidden="true">
+              <b
+                style={{ width: timer.ticking ? `${Math.min(100, (left / Math.max(1, timer.periodMs)) * 100)}%` : 0 }}
+              />
+            </i>
+            <span className="num">{timer.ticking ? duration(left) : 'stopped'}</span>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+function VoteTable({ group }: { group: GroupSnapshotJson }) {
+  const { votes, quorums } = group
+  const voters = [...new Set([...votes.startViewChange, ...votes.doViewChange.map(vote => vote.replica)])].sort(
+    (a, b) => a - b,
+  )
+  return (
+    <>
+      <div className="pane-head sub">
+        <h3>Votes it has counted</h3>
+        <span className="label">
+          StartViewChange {votes.startViewChange.length}, DoViewChange {votes.doViewChange.length}; a view change needs{' '}
+          {quorums.viewChange}
+          {votes.parked ? '; merged, waits for repair' : ''}
+        </span>
+      </div>
+      {voters.length === 0 ? (
+        <p className="note micro">None: no view change is open on this node.</p>
+      ) : (
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Voter</th>
+              <th scope="col">StartViewChange</th>
+              <th scope="col" className="n">
+                log_view
+              </th>
+              <th scope="col" className="n">
+                op
+              </th>
+              <th scope="col" className="n">
+                commit
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {voters.map(replica => {
+              const vote = votes.doViewChange.find(item => item.replica === replica)
+              return (
+                <tr key={replica}>
+                  <th scope="row">node-{replica}</th>
+                  <td>{votes.startViewChange.includes(replica) ? 'counted' : 'none'}</td>
+                  <td className="n">{vote?.logView ?? 'no vote'}</td>
+                  <td className="n">{vote ? grouped(vote.op) : ''}</td>
+                  <td className="n">{vote ? grouped(vote.commit) : ''}</td>
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      )}
+    </>
+  )
+}
+
+function PipelineTable({ group }: { group: GroupSnapshotJson }) {
+  return (
+    <>
+      <div className="pane-head sub">
+        <h3>Pipeline</h3>
+        <span className="label">
+          prepares without a commit, oldest first; {group.quorums.replication} acknowledgements commit one
+        </span>
+      </div>
+      {group.pipeline.length === 0 ? (
+        <p className="note micro">Empty: nothing waits for an acknowledgement here.</p>
+      ) : (
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col" className="n">
+                op
+              </th>
+              <th scope="col">Operation</th>
+              <th scope="col">Acknowledged by</th>
+              <th scope="col">Quorum</th>
+              <th scope="col">Checksum</th>
+            </tr>
+          </thead>
+          <tbody>
+            {group.pipeline.map(entry => (
+              <tr key={entry.op}>
+                <td className="n">{grouped(entry.op)}</td>
+                <td>{operationName(entry.operation) ?? `operation ${entry.operation}`}</td>
+                <td>{entry.acks.map(id => `node-${id}`).join(', ')}</td>
+                <td>{entry.quorum ? 'reached' : 'waits'}</td>
+                <td className="m">{entry.checksum}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </>
+  )
+}
