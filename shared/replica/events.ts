@@ -45,6 +45,11 @@ export class Events {
     return this.sink.emit({ ...about(group, id), kind, class: cls, data, ...extra })
   }
 
+  /** The exact counters of flow, which are kept whether anybody watches or not. */
+  count(group: ConsensusGroup, kind: string, by = 1): void {
+    this.sink.count(group.config.group.toString(), kind, by)
+  }
+
   note(group: ConsensusGroup, note: GroupNote): void {
     const data: Record<string, string | number | boolean | null> = { ...note.detail }
     if (note.peer !== undefined) data.peer = note.peer

@@ -16,6 +16,8 @@ import type { Parts } from './parts.ts'
 
 /** Bytes of a file that one look at the byte view returns. */
 const BYTES_MAX = 65_536
+/** Newest entries of the log that a snapshot lists. */
+const WAL_ENTRIES_SHOWN = 1024
 
 export function inspection(parts: Parts, steps: readonly RecoveryStep[]): ReplicaInspection {
   const { core, metadata, partitions } = parts
@@ -73,7 +75,7 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
       snapshotOp: metadata.wal.floorOp().toString(),
       lastOp: metadata.wal.highestOp().toString(),
       sizeBytes: metadata.wal.sizeBytes,
-      entries: metadata.wal.entries().map(({ header, position, frame }) => ({
+      entries: metadata.wal.entries().slice(-WAL_ENTRIES_SHOWN).map(({ header, position, frame }) => ({
         op: header.op.toString(),
         view: header.view,
         operation: header.operation,

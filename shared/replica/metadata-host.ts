@@ -19,8 +19,8 @@ import { type RoutedFields, routedRequest } from './routed-request.ts'
 /** Consecutive failures of the superblock after which the node gives up: two minutes of retries a second apart (§1.4). */
 const WEDGED_FAILURES = 120
 
-/** A log slot must be free for every request in flight, or an append would have to be refused after it was promised. */
-const FREE_SLOTS_MIN = 128
+/** Failures of an append that are none of the disk: nothing was written, and the group undoes the op. */
+const NOT_THE_DISK: ReadonlySet<string> = new Set(['WAL_TRUNCATED', 'WAL_SLOT_TAKEN', 'WAL_LENGTH'])
 
 export class MetadataHost {
   readonly host: GroupHost
@@ -47,7 +47,9 @@ export class MetadataHost {
 
   /** False when the log has no room for what may be in flight; without checkpoints that is final (§2.2). */
   hasRoom(): boolean {
-    return this.wal.remainingCapacity() > FREE_SLOTS_MIN
+    // A slot must be free for everything that may be queued or in flight, or an append would fail after it was promised.
+    const { prepareDepth, requestDepth } = this.group.config
+    return this.wal.remainingCapacity() > prepareDepth + requestDepth
   }
 
   /** An op of this client is queued, in flight, or in the log and not applied: it must not be proposed again. */
@@ -89,7 +91,10 @@ export class MetadataHost {
     return {
       append: action => this.append(action),
       apply: action => this.apply(action),
-      truncate: fromOp => this.wal.truncateFrom(fromOp),
+      truncate: fromOp =>
+        this.wal.truncateFrom(fromOp, error => {
+          if (error) core.ports.halt.fatal(ExitStatus.FailedPersist, error)
+        }),
       persistSuperblock: (view, logView, commitMax) => {
         core.pump.settle(
           this.superblock.write(view, logView, commitMax, () => Offset(0n)),
@@ -129,9 +134,12 @@ export class MetadataHost {
   private append(action: Extract<GroupAction, { kind: 'append' }>): void {
     this.wal.append(action.frame, result => {
       if (result.ok) {
+        this.core.events.count(this.group, 'prepare_journaled')
         this.host.step({ kind: 'appended', header: result.header })
         return
       }
+      // Memory and disk disagree now, and only a boot can tell which is right: one policy for every failed persist.
+      if (!NOT_THE_DISK.has(result.error.code)) this.core.ports.halt.fatal(ExitStatus.FailedPersist, result.error)
       this.core.events.group(this.group, 'append_failed', 'fact', {
         code: result.error.code,
         message: result.error.message,
@@ -150,6 +158,7 @@ export class MetadataHost {
     }
     const applied = this.core.machine.apply(header, frameBody(frame))
     if (applied.topologyChanged) this.topologyChanged()
+    this.core.events.count(this.group, 'op_applied')
     const name = operationName(header.operation) ?? String(header.operation)
     const session = header.operation === Operation.Register || header.operation === Operation.Logout
     this.core.events.group(

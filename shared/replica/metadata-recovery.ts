@@ -18,6 +18,13 @@ const WAL_PATH = `${METADATA_DIRECTORY}/journal.wal`
 /** An inferred view this far above the one before it is damage and not a view (§6.3). */
 const INFERRED_VIEW_JUMP_MAX = 65_536
 
+/**
+ * Without checkpoints nothing frees a slot, and the configured size, meant for a log that is drained, would end the life of
+ * a cluster after so many ops. This many are held at least; a login and its logout take two.
+ */
+const SLOTS_WITHOUT_CHECKPOINT = 16_384
+const slotsOf = (core: Core): number => Math.max(core.config.metadata.journalSlots, SLOTS_WITHOUT_CHECKPOINT)
+
 export interface RecoveredMetadata {
   readonly wal: Wal
   readonly superblock: GroupSuperblock
@@ -40,7 +47,7 @@ export async function recoverMetadata(core: Core, step: (step: RecoveryStep) => 
       : {},
   })
   const post = (completion: () => void) => core.pump.post(completion)
-  const wal = await Wal.open({ disk, path: WAL_PATH, hash, slots: core.config.metadata.journalSlots, post })
+  const wal = await Wal.open({ disk, path: WAL_PATH, hash, slots: slotsOf(core), post })
   step({
     step: 'wal_scan',
     path: WAL_PATH,

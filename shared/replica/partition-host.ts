@@ -156,6 +156,7 @@ export class ReplicatedPartition {
   private append({ role, header, frame }: Extract<GroupAction, { kind: 'append' }>): void {
     const result = this.partition.append(role, header, frame)
     if (result.ok) {
+      this.core.events.count(this.group, 'prepare_journaled')
       this.host.step({ kind: 'appended', header: result.header })
       return
     }
@@ -171,6 +172,8 @@ export class ReplicatedPartition {
 
   private apply({ op, header, token }: Extract<GroupAction, { kind: 'apply' }>): void {
     const applied = this.partition.apply(header)
+    this.core.events.count(this.group, 'op_applied')
+    this.core.events.count(this.group, 'message_applied', applied.messages)
     if (token === undefined) return
     const reply = committedReply(header, this.replyBody(applied))
     const answer = () => this.core.pending.settle(token, { kind: 'applied', header, reply })

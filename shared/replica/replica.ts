@@ -87,7 +87,7 @@ export function assembleReplica(
     forwards.tick()
     partitions.parking.expire(core.tick)
     reconciler.tick()
-    drain.observe(groups(), core.tick)
+    drain.observe(groups, core.tick)
     if (!drained) return
     if (core.tick >= drainUntil || groups().every(candidate => drain.isDone(candidate, core.tick))) drained()
   }
@@ -119,6 +119,22 @@ export function assembleReplica(
     core.pump.end()
   }
 
+  const stop = () =>
+    new Promise<void>((resolve, reject) => {
+      core.pump.post(() => {
+        core.events.node('stopping', {})
+        core.accepting = false
+        reconciler.stop()
+        drainUntil = core.tick + DRAIN_TICKS_MAX
+        drained = () => {
+          drained = undefined
+          core.events.node('stopped', {})
+          close().then(resolve, reject)
+        }
+      })
+    })
+  let stopping: Promise<void> | undefined
+
   return {
     tick: () => core.pump.post(tick),
     peerFrame: (from, bytes) => core.pump.post(() => peerFrame(from, bytes)),
@@ -131,21 +147,10 @@ export function assembleReplica(
     clientConnected: (connection, address) => core.pump.post(() => door.connected(connection, address)),
     clientFrame: (connection, bytes) => core.pump.post(() => door.frame(connection, bytes)),
     clientClosed: connection => core.pump.post(() => door.closed(connection)),
-    stop: () =>
-      new Promise((resolve, reject) => {
-        core.pump.post(() => {
-          core.events.node('stopping', {})
-          core.accepting = false
-          reconciler.stop()
-          drainUntil = core.tick + DRAIN_TICKS_MAX
-          drained = () => {
-            drained = undefined
-            drainUntil = Number.POSITIVE_INFINITY
-            core.events.node('stopped', {})
-            close().then(resolve, reject)
-          }
-        })
-      }),
+    stop: () => {
+      stopping ??= stop()
+      return stopping
+    },
     inspect: inspection(parts, steps),
   }
 }
