@@ -39,6 +39,7 @@ export class NodeWatcher {
   readonly #http: NodeHttp
   readonly #listener: WatchListener
   readonly #random: () => number
+  readonly #silentMs: number
   #endpoint: NodeEndpoint | undefined
   #state: WatchState = 'down'
   #error: string | undefined
@@ -57,11 +58,17 @@ export class NodeWatcher {
   /** Items that were not events; shown in /metrics. */
   malformed = 0
 
-  constructor(node: number, http: NodeHttp, listener: WatchListener, random: () => number = Math.random) {
+  constructor(
+    node: number,
+    http: NodeHttp,
+    listener: WatchListener,
+    { random = Math.random, silentMs = SILENT_MS }: { readonly random?: () => number; readonly silentMs?: number } = {},
+  ) {
     this.node = node
     this.#http = http
     this.#listener = listener
     this.#random = random
+    this.#silentMs = silentMs
   }
 
   get state(): WatchState {
@@ -113,7 +120,7 @@ export class NodeWatcher {
   #heard(): void {
     this.#heardMs = wallMs()
     clearTimeout(this.#silence)
-    this.#silence = setTimeout(() => this.#setState('silent', `nothing heard for ${SILENT_MS} ms`), SILENT_MS)
+    this.#silence = setTimeout(() => this.#setState('silent', `nothing heard for ${this.#silentMs} ms`), this.#silentMs)
     if (this.#state !== 'connected') this.#setState('connected')
   }
 
