@@ -3,6 +3,7 @@
  * changes its meaning. Order is total inside (node, boot) by `seq`; between live nodes only matched frames order events.
  */
 import { z } from 'zod'
+import type { PrepareHeader } from '../protocol/headers.ts'
 
 /** Decimal text of an unsigned 64-bit or wider value. */
 export const decimal = z.string().regex(/^(0|[1-9][0-9]*)$/)
@@ -94,4 +95,6 @@ export interface EventSink {
   emit(draft: EventDraft): number
   wantsFlow(group: string): boolean
   count(group: string, kind: string, by?: number): void
+  /** For checkers: every op that this node applies, in order, with the header it has it under. */
+  applied?(group: string, header: PrepareHeader): void
 }

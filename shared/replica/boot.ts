@@ -46,7 +46,7 @@ function newCore(config: ReplicaConfig, ports: ReplicaPorts): Core {
       replica: config.replica,
       replicaCount: config.clusterEnabled ? config.nodes.length : 1,
     },
-    pump: new Pump(),
+    pump: new Pump(ports.crashed),
     events: new Events(ports.sink),
     pending: new PendingRequests(),
     machine: new MetadataMachine(config.metadata.clientsTableMax),

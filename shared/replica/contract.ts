@@ -96,6 +96,8 @@ export interface ReplicaPorts {
   readonly replicaLinks: ReplicaLinks
   readonly clientLinks: ClientLinks
   readonly sink: EventSink
+  /** Gets an exception that a handler let through; the replica does nothing more. Absent: it surfaces where it was thrown. */
+  readonly crashed?: (error: unknown) => void
   /** For the `stats` command; without it these figures read 0. */
   readonly hostFacts?: () => HostFacts
 }

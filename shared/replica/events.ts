@@ -1,6 +1,7 @@
 /** What happens in a replica, as the inspection stream tells it (design.md §3, Inspection). */
 import type { ConsensusGroup, GroupNote, Plane } from '../consensus/contract.ts'
 import type { EventDraft, EventSink } from '../inspection/envelope.ts'
+import type { PrepareHeader } from '../protocol/headers.ts'
 
 type Data = EventDraft['data']
 
@@ -54,6 +55,11 @@ export class Events {
     const data: Record<string, string | number | boolean | null> = { ...note.detail }
     if (note.peer !== undefined) data.peer = note.peer
     this.group(group, note.kind, note.class, data, note.op === undefined ? {} : { op: note.op.toString() })
+  }
+
+  /** What this node applies, for whoever checks that all nodes apply the same. */
+  applied(group: ConsensusGroup, header: PrepareHeader): void {
+    this.sink.applied?.(group.config.group.toString(), header)
   }
 
   /** A frame that no link took. */

@@ -72,6 +72,7 @@ export class GroupHost {
         if (!this.links.send(action.to, action.frame)) this.events.dropped(this.group, action.to)
         break
       case 'apply':
+        this.events.applied(this.group, action.header)
         this.hooks.apply(action)
         break
       case 'truncate':

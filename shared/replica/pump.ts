@@ -5,8 +5,14 @@
  */
 export class Pump {
   private readonly queue: (() => void)[] = []
+  private readonly failed: ((error: unknown) => void) | undefined
   private running = false
   private over = false
+
+  /** `failed` gets what a task throws, after which nothing runs any more; without it the exception goes to whoever posted. */
+  constructor(failed?: (error: unknown) => void) {
+    this.failed = failed
+  }
 
   get ended(): boolean {
     return this.over
@@ -24,6 +30,10 @@ export class Pump {
         this.queue[at]!()
         if (this.over) break
       }
+    } catch (error) {
+      if (!this.failed) throw error
+      this.over = true
+      this.failed(error)
     } finally {
       this.queue.length = 0
       this.running = false
