@@ -5,7 +5,7 @@
  * heartbeat.
  */
 import type { z } from 'zod'
-import { apiError, STREAM_EVENTS, type StreamMessage } from '../../shared/inspection/api.ts'
+import { apiError, STREAM_EVENTS, type StreamHello, type StreamMessage } from '../../shared/inspection/api.ts'
 import { backoffMs } from './backoff.ts'
 import { type Source, SourceError, type Stream, type StreamListener } from './source.ts'
 import { forget, token } from './token.ts'
@@ -13,6 +13,8 @@ import { forget, token } from './token.ts'
 /** The console sends a heartbeat every 5 s; two missing ones and a little are silence. */
 const SILENCE_MS = 12_000
 const SILENCE_CHECK_MS = 2_000
+/** A tab that opens starts with this much of what happened before: some minutes of facts, and quick to read. */
+const HISTORY_EVENTS = 2_000
 /** Long enough for a node that answers slowly; the console itself gives up on a node earlier and says so. */
 const READ_TIMEOUT_MS = 10_000
 
@@ -83,6 +85,8 @@ class LiveStream implements Stream {
   #lostSinceMs = 0
   #heardMs = 0
   #retry = 0
+  /** The first connection learns where history begins; the second asks for it. */
+  #rewound = false
   readonly #watch: number
   #closed = false
 
@@ -93,13 +97,13 @@ class LiveStream implements Stream {
       if (this.#source && Date.now() - this.#heardMs > SILENCE_MS) this.#lose('no heartbeat for 12 s')
     }, SILENCE_CHECK_MS)
     this.#listener.connection({ state: 'connecting' })
-    this.#connect()
+    this.#connect(this.#lastSeq())
   }
 
   retryNow(): void {
     if (this.#source || this.#closed) return
     clearTimeout(this.#retry)
-    this.#connect()
+    this.#connect(this.#lastSeq())
   }
 
   close(): void {
@@ -110,8 +114,8 @@ class LiveStream implements Stream {
     this.#source = undefined
   }
 
-  #connect(): void {
-    const after = this.#lastSeq()
+  #connect(after: number | undefined): void {
+    if (after !== undefined) this.#rewound = true
     const source = new EventSource(after === undefined ? '/api/events' : `/api/events?after=${after}`)
     this.#source = source
     this.#heardMs = Date.now()
@@ -135,6 +139,13 @@ class LiveStream implements Stream {
     }
     this.#heardMs = Date.now()
     if (event === 'hello') {
+      const { seq, firstSeq } = data as StreamHello
+      if (!this.#rewound && firstSeq <= seq) {
+        this.#source?.close()
+        this.#connect(Math.max(firstSeq - 1, seq - HISTORY_EVENTS))
+        return
+      }
+      this.#rewound = true
       this.#attempt = 0
       this.#lostSinceMs = 0
       this.#listener.connection({ state: 'live', sinceMs: this.#heardMs })
@@ -158,6 +169,6 @@ class LiveStream implements Stream {
       attempt: this.#attempt,
       why,
     })
-    this.#retry = window.setTimeout(() => this.#connect(), wait)
+    this.#retry = window.setTimeout(() => this.#connect(this.#lastSeq()), wait)
   }
 }

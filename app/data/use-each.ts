@@ -14,8 +14,10 @@ export function useEach<T>(
   nodes: readonly number[],
   // biome-ignore lint/suspicious/noExplicitAny: the key's type differs by question and is not used here
   question: (node: number) => UseQueryOptions<T, Error, T, any>,
+  /** A node that is not asked keeps its last answer. */
+  asked: (node: number) => boolean = () => true,
 ): EachAnswer<T>[] {
-  const answers = useQueries({ queries: nodes.map(question) })
+  const answers = useQueries({ queries: nodes.map(node => ({ ...question(node), enabled: asked(node) })) })
   return nodes.map((node, index) => {
     const answer = answers[index]!
     return {

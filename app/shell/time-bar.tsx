@@ -1,5 +1,6 @@
 /** The foot of every screen: the last minute as events, how live what is shown is, and the way to stop it. */
 import { memo } from 'react'
+import { kindSpec } from '../../shared/inspection/kinds.ts'
 import { useCell } from '../data/cell.ts'
 import type { RingEvent } from '../data/ring.ts'
 import { connection, paused, realNow, resumeView, ring, shown, togglePause, viewNow } from '../data/store.ts'
@@ -104,7 +105,7 @@ const Strip = memo(function Strip() {
         <path d={`M0 ${BASE_Y + 0.5}H${STRIP_WIDTH}`} className="rule" vectorEffect="non-scaling-stroke" />
       </svg>
       {weighty(fromMs, toMs, until).map(({ event, share }) => {
-        const look = factLook({ kind: event.kind, tone: event.gap ? 'change' : 'bad' })
+        const look = factLook({ kind: event.kind, tone: kindSpec(event.kind)?.tone ?? 'plain' })
         return (
           <span
             key={event.ordinal}

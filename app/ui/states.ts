@@ -1,7 +1,13 @@
 /** One place that says how a state looks: its shape, its colour and its word. */
 import type { ProcessState } from '../../shared/inspection/api.ts'
-import type { Belief, Liveness, PrimaryVerdict, Standing } from '../../shared/inspection/belief.ts'
-import type { Fact } from '../../shared/inspection/view.ts'
+import {
+  type Belief,
+  type Liveness,
+  type PrimaryVerdict,
+  type Standing,
+  standingOf,
+} from '../../shared/inspection/belief.ts'
+import type { ClusterView, Fact } from '../../shared/inspection/view.ts'
 import type { GlyphName, StateColour } from './glyph.tsx'
 
 export interface Look {
@@ -31,6 +37,14 @@ export const processLook: Readonly<Record<ProcessState, Look>> = {
   stopped: look('down', 'danger', 'Stopped'),
   crashed: look('down', 'danger', 'Crashed'),
   refused: look('refused', 'danger', 'Refused to boot'),
+}
+
+/** A node in a group: what its process does when that is more than running, else how it stands. */
+export function nodeState(view: ClusterView, group: string, id: number, nowMs: number): Look {
+  const process = view.nodes.get(id)?.process
+  return process && process.state !== 'running'
+    ? processLook[process.state]
+    : standingLook[standingOf(view, group, id, nowMs).kind]
 }
 
 export const beliefLook: Readonly<Record<Belief['word'], Look>> = {

@@ -12,7 +12,7 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
-import { standingLook, verdictLook } from '../../ui/states.ts'
+import { nodeState, verdictLook } from '../../ui/states.ts'
 
 const ROW = 26
 
@@ -129,13 +129,19 @@ function GroupRow(props: {
       {props.ids.map(id => {
         const cell = group.replicas.get(id)
         const standing = standingOf(view, group.group, id, now)
-        const look = standingLook[standing.kind]
+        const look = nodeState(view, group.group, id, now)
         const old = livenessOf(view.nodes.get(id), now) === 'live' ? '' : ' old'
         return (
           <CellPair
             key={id}
             old={old}
-            glyph={<Glyph name={look.glyph} state={look.colour} label={standing.words} />}
+            glyph={
+              <Glyph
+                name={look.glyph}
+                state={look.colour}
+                label={standing.kind === 'silent' ? look.word : standing.words}
+              />
+            }
             view={cell ? `v${cell.view}` : ''}
             applied={cell ? grouped(cell.commitMin) : ''}
             differs={cell !== undefined && standing.kind === 'behind'}

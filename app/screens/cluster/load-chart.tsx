@@ -66,12 +66,17 @@ export default function LoadChart({ load }: { load: LoadState }) {
           />
           <Area dataKey="acked" type="linear" isAnimationActive={false} dot={false} className="chart-acked" />
           <Line dataKey="sent" type="linear" isAnimationActive={false} dot={false} className="chart-sent" />
-          {marks.map(fact => (
+          {marks.map((fact, index) => (
             <ReferenceLine
               key={fact.number}
               x={Math.min(fact.atMs, last)}
               className={fact.tone === 'bad' ? 'chart-mark bad' : 'chart-mark'}
-              label={{ value: shortWords(fact.kind, fact.about), position: 'insideTopLeft', className: 'chart-word' }}
+              label={{
+                value: shortWords(fact.kind, fact.about),
+                position: (fact.atMs - first) / (last - first) > 0.72 ? 'insideTopRight' : 'insideTopLeft',
+                // Neighbours take turns in three rows, so that words never lie on each other.
+                dy: (index % 3) * 13 - 12,
+              }}
             />
           ))}
         </ComposedChart>

@@ -13,7 +13,7 @@ import { Glyph, type GlyphName } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
-import { type Look, processLook, standingLook } from '../../ui/states.ts'
+import { nodeState } from '../../ui/states.ts'
 
 export function NodesPane(props: { view: ClusterView; group: string }) {
   const ids = replicaIds(props.view)
@@ -26,13 +26,6 @@ export function NodesPane(props: { view: ClusterView; group: string }) {
       </Scroll>
     </Pane>
   )
-}
-
-export function nodeState(view: ClusterView, group: string, id: number, now: number): Look {
-  const process = view.nodes.get(id)?.process
-  return process && process.state !== 'running'
-    ? processLook[process.state]
-    : standingLook[standingOf(view, group, id, now).kind]
 }
 
 function NodeCard(props: { view: ClusterView; group: string; id: number }) {
@@ -58,7 +51,9 @@ function NodeCard(props: { view: ClusterView; group: string; id: number }) {
           </Link>
         </h3>
         <State look={nodeState(view, group, id, now)}>
-          {standing.gap > 0n && standing.kind !== 'primary' ? `-${grouped(standing.gap)}` : undefined}
+          {standing.gap > 0n && standing.kind !== 'primary' && standing.kind !== 'healthy'
+            ? `-${grouped(standing.gap)}`
+            : undefined}
         </State>
         <Age atMs={node?.heardMs} push />
       </header>

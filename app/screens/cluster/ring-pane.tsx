@@ -16,7 +16,7 @@ import { ageText, duration, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
-import { type Look, processLook, standingLook } from '../../ui/states.ts'
+import { nodeState } from '../../ui/states.ts'
 
 type SuperblockGroup = SuperblocksSnapshot['groups'][number]
 type Slot = SuperblockGroup['slots'][number]
@@ -37,8 +37,7 @@ const SLOT_HEIGHT = 20
 export function RingPane(props: RingProps) {
   const { view, group } = props
   const ids = replicaIds(view)
-  const alive = ids.filter(id => view.nodes.get(id)?.process?.state !== 'stopped')
-  const slots = useEach(alive, queries.superblocks)
+  const slots = useEach(ids, queries.superblocks, id => view.nodes.get(id)?.process?.state === 'running')
   const box = useRef<HTMLDivElement>(null)
   const [size, setSize] = useState({ width: 452, height: 420 })
   useLayoutEffect(() => {
@@ -200,7 +199,7 @@ function NodeMark(
   const liveness = livenessOf(node, now)
   const dead = liveness !== 'live'
   const process = node?.process
-  const look: Look = process && process.state !== 'running' ? processLook[process.state] : standingLook[standing.kind]
+  const look = nodeState(view, group, id, now)
   const age = ageMsOf(node, now)
   const detail = props.details.get(id)
   const wanted = TIMER[standing.kind]
@@ -213,7 +212,7 @@ function NodeMark(
   const word = dead || !cell ? look.word : `${look.word} v${cell.view}`
   const detailLine = dead
     ? lastWords(process, age, now)
-    : standing.gap > 0n
+    : standing.gap > 0n && standing.kind !== 'healthy'
       ? `${grouped(standing.gap)} ${standing.gap === 1n ? 'op' : 'ops'} behind`
       : cell
         ? `op ${grouped(cell.op)}, commit ${grouped(cell.commitMax)}`
@@ -372,7 +371,7 @@ function RingTable(props: RingProps) {
           {ids.map(id => {
             const standing = standingOf(view, group, id, now)
             const cell = view.groups.get(group)?.replicas.get(id)
-            const look = standingLook[standing.kind]
+            const look = nodeState(view, group, id, now)
             const peers = view.nodes.get(id)?.snapshot?.peers ?? []
             return (
               <tr key={id} className={livenessOf(view.nodes.get(id), now) === 'live' ? '' : 'old'}>

@@ -224,6 +224,17 @@ function oneUnwell(
         next: `Resume node-${id} and it catches up from its peers.`,
       }
     case 'silent':
+      if (process?.state === 'starting') {
+        return {
+          tone: 'recover',
+          glyph: 'recover',
+          colour: 'recover',
+          label,
+          what: `node-${id} is starting${since}.`,
+          why: `It reads its data directory back before it speaks. ${serves}`,
+          next: 'Then it asks its peers for the view and for the ops it missed.',
+        }
+      }
       return {
         tone: 'bad',
         glyph: 'unknown',

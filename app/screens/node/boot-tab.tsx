@@ -3,20 +3,23 @@ import { useQuery } from '@tanstack/react-query'
 import { msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
 import { Age } from '../../ui/age.tsx'
-import { count, duration, grouped, visible } from '../../ui/format.ts'
+import { count, grouped, visible } from '../../ui/format.ts'
 import { Glyph, type GlyphName, type StateColour } from '../../ui/glyph.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 
-const GOOD = new Set(['ok', 'valid', 'present', 'clean', 'opened', 'read', 'done'])
-const NOTHING = new Set(['empty', 'absent', 'none', 'fresh', 'created', 'skipped'])
-const BAD = new Set(['refused', 'corrupt', 'unreadable', 'failed', 'damaged'])
+const GOOD = /^(ok|valid|present|clean|complete|whole|opened|accepted|proved|done)$/
+const NOTHING = /^(empty|absent|none|fresh|created|skipped)$/
+const BAD = /refus|corrupt|unreadable|fail|damage/
+const CHANGED = /cut|trunc|floor|rebuil|drop|repair|anchor|orphan|fenced|torn|set aside/
 
+/** The node's own word decides; a word that says neither good nor bad is shown without a judgement. */
 function lookOf(verdict: string): { glyph: GlyphName; colour: StateColour } {
-  if (GOOD.has(verdict)) return { glyph: 'ok', colour: 'ok' }
-  if (NOTHING.has(verdict)) return { glyph: 'absent', colour: 'none' }
-  if (BAD.has(verdict)) return { glyph: 'refused', colour: 'danger' }
-  return { glyph: 'change', colour: 'change' }
+  if (GOOD.test(verdict)) return { glyph: 'ok', colour: 'ok' }
+  if (NOTHING.test(verdict)) return { glyph: 'absent', colour: 'none' }
+  if (BAD.test(verdict)) return { glyph: 'refused', colour: 'danger' }
+  if (CHANGED.test(verdict)) return { glyph: 'change', colour: 'change' }
+  return { glyph: 'commit', colour: 'none' }
 }
 
 export function BootTab({ id, node }: { id: number; node: NodeView }) {
@@ -49,14 +52,11 @@ export function BootTab({ id, node }: { id: number; node: NodeView }) {
     }
     return <Skeleton what="boot steps" rows={8} />
   }
-  const last = data.steps.at(-1)?.at ?? 0
   return (
     <Scroll name="Boot steps" className="nd-scroll">
       <div className="pane-head sub">
         <h2>What the boot did</h2>
-        <span className="label">
-          {count(data.steps.length, 'step')} in {duration(last)}
-        </span>
+        <span className="label">{count(data.steps.length, 'step')}, in the order they were taken</span>
         <Age atMs={msOf(data.reporter.takenWallUs)} by={`node-${id}`} push />
       </div>
       {data.steps.length === 0 ? (
@@ -66,7 +66,7 @@ export function BootTab({ id, node }: { id: number; node: NodeView }) {
           <thead>
             <tr>
               <th scope="col" className="n">
-                ms
+                #
               </th>
               <th scope="col">Step</th>
               <th scope="col">Verdict</th>
@@ -80,7 +80,7 @@ export function BootTab({ id, node }: { id: number; node: NodeView }) {
               return (
                 // biome-ignore lint/suspicious/noArrayIndexKey: steps are a finished list in order; two may read alike
                 <tr key={index}>
-                  <td className="n">{grouped(step.at)}</td>
+                  <td className="n">{grouped(index + 1)}</td>
                   <td className="ink-1">{visible(step.step)}</td>
                   <td>
                     <span className="state">

@@ -1,7 +1,7 @@
 /** One node: its process, one group of it in full, its write-ahead log, its clients, and what its last boot did. */
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { livenessOf, replicaIds, standingOf } from '../../../shared/inspection/belief.ts'
+import { livenessOf, replicaIds } from '../../../shared/inspection/belief.ts'
 import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
@@ -15,8 +15,8 @@ import { Pane } from '../../ui/pane.tsx'
 import { Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
-import { standingLook } from '../../ui/states.ts'
-import { NodeActs, nodeState } from '../cluster/nodes-pane.tsx'
+import { nodeState } from '../../ui/states.ts'
+import { NodeActs } from '../cluster/nodes-pane.tsx'
 import { BootTab } from './boot-tab.tsx'
 import { ClientsTab } from './clients-tab.tsx'
 import { GroupDetail } from './group-detail.tsx'
@@ -214,8 +214,7 @@ function GroupList(props: { view: ClusterView; id: number; group: string; onGrou
           <tbody>
             {shownGroups.map(group => {
               const cell = group.replicas.get(id)!
-              const standing = standingOf(view, group.group, id, now)
-              const look = standingLook[standing.kind]
+              const look = nodeState(view, group.group, id, now)
               const picked = group.group === props.group
               return (
                 <tr

@@ -128,7 +128,7 @@ export function ChainPicture(props: ChainPictureProps) {
         </text>
         {niceTicks(from, span, 6).map(tick => {
           const x = lensX(tick, from, span, LEFT, right)
-          return x > right - 30 ? null : (
+          return x > right - 30 || x < LEFT + 30 ? null : (
             <g key={tick}>
               <path className="edge" d={`M${x} ${rowsBottom}v4`} />
               <text className="d s l" x={x} y={rowsBottom + 16} textAnchor="middle">

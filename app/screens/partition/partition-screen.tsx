@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { livenessOf, standingOf } from '../../../shared/inspection/belief.ts'
+import { livenessOf } from '../../../shared/inspection/belief.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { actOnLoad, useForbidden } from '../../data/actions.ts'
 import { queries } from '../../data/queries.ts'
@@ -14,7 +14,7 @@ import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
-import { standingLook } from '../../ui/states.ts'
+import { nodeState } from '../../ui/states.ts'
 import { situationOf } from '../cluster/situation.ts'
 import { BatchPane } from './batch-pane.tsx'
 import { ChainPicture, VERDICTS } from './chain-picture.tsx'
@@ -210,7 +210,7 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
     const list = lists.find(item => item.node === id)
     return {
       id,
-      look: standingLook[standingOf(view, group ?? '', id, now).kind],
+      look: nodeState(view, group ?? '', id, now),
       partition: answer?.data,
       batches: list?.data?.startOffset === segment?.startOffset ? list?.data : undefined,
       stale: livenessOf(view.nodes.get(id), now) !== 'live',

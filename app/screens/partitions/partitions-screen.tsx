@@ -19,7 +19,7 @@ import { Pane } from '../../ui/pane.tsx'
 import { Picker } from '../../ui/picker.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
-import { standingLook, verdictLook } from '../../ui/states.ts'
+import { nodeState, verdictLook } from '../../ui/states.ts'
 import './partitions.css'
 
 const ROW = 26
@@ -213,10 +213,14 @@ function PartitionRow(props: { line: Line; view: ClusterView; ids: readonly numb
       {ids.map(id => {
         const cell = group.replicas.get(id)
         const standing = standingOf(view, group.group, id, now)
-        const look = standingLook[standing.kind]
+        const look = nodeState(view, group.group, id, now)
         return (
           <td key={id} className={`split${livenessOf(view.nodes.get(id), now) === 'live' ? '' : ' old'}`}>
-            <Glyph name={look.glyph} state={look.colour} label={standing.words} />{' '}
+            <Glyph
+              name={look.glyph}
+              state={look.colour}
+              label={standing.kind === 'silent' ? look.word : standing.words}
+            />{' '}
             <span className={`num${standing.kind === 'behind' ? ' differs' : ''}`}>
               {cell ? grouped(cell.commitMin) : ''}
             </span>

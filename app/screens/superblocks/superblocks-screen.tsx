@@ -34,7 +34,7 @@ export default function SuperblocksScreen() {
     (a, b) => a.length === b.length,
   )
   const now = useNowSeconds()
-  const answers = useEach(ids, queries.superblocks)
+  const answers = useEach(ids, queries.superblocks, id => nodes.get(id)?.process?.state === 'running')
   const rows = useMemo(() => {
     const list: Row[] = []
     for (const answer of answers) {
@@ -63,7 +63,7 @@ export default function SuperblocksScreen() {
         <Now
           rows={rows}
           bad={bad}
-          loading={answers.some(answer => answer.loading)}
+          loading={answers.some(answer => answer.loading && nodes.get(answer.node)?.process?.state === 'running')}
           down={ids.filter(id => nodes.get(id)?.process?.state !== 'running')}
         />
         <div className="cols">

@@ -11,7 +11,7 @@ export function Unasked<T>(props: {
   what: string
 }) {
   return props.answers
-    .filter(answer => answer.error && !answer.data)
+    .filter(answer => !answer.data && (answer.error || props.nodes.get(answer.node)?.process?.state !== 'running'))
     .map(answer => {
       const process = props.nodes.get(answer.node)?.process
       if (process?.state === 'running')
