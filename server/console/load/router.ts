@@ -45,7 +45,7 @@ export class Router {
   failed(partition: number, node: number | undefined, nowMs: number): void {
     const route = this.#routes[partition]!
     // Another lane found a better node meanwhile.
-    if (node !== undefined && route.node !== node && route.failures === 0) return
+    if (node !== undefined && route.node !== undefined && route.node !== node && route.failures === 0) return
     const candidates = this.#candidates()
     const at = node === undefined ? -1 : candidates.indexOf(node)
     route.node = candidates[(at + 1) % Math.max(1, candidates.length)]
