@@ -75,16 +75,19 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
       snapshotOp: metadata.wal.floorOp().toString(),
       lastOp: metadata.wal.highestOp().toString(),
       sizeBytes: metadata.wal.sizeBytes,
-      entries: metadata.wal.entries().slice(-WAL_ENTRIES_SHOWN).map(({ header, position, frame }) => ({
-        op: header.op.toString(),
-        view: header.view,
-        operation: header.operation,
-        checksum: hex(header.checksum),
-        parent: hex(header.parent),
-        positionBytes: position,
-        lengthBytes: frame.length,
-        timestamp: header.timestamp.toString(),
-      })),
+      entries: metadata.wal
+        .entries()
+        .slice(-WAL_ENTRIES_SHOWN)
+        .map(({ header, position, frame }) => ({
+          op: header.op.toString(),
+          view: header.view,
+          operation: header.operation,
+          checksum: hex(header.checksum),
+          parent: hex(header.parent),
+          positionBytes: position,
+          lengthBytes: frame.length,
+          timestamp: header.timestamp.toString(),
+        })),
     }),
     clients: () => ({
       connections: [...parts.door.connections.values()].map(({ id, address, session }) => ({
