@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { liveOwner, lockDirectory, NODE_LOCK } from './directory-lock.ts'
+import { liveOwner, lockDirectory, moveStaleAway, NODE_LOCK } from './directory-lock.ts'
 import { findProcess, findSame, ownIdentity } from './process-identity.ts'
 
 let directory: string
@@ -63,6 +63,17 @@ test('a lock outlives the SIGKILL of its owner and then blocks nobody', async ()
 test('a lock that names a live pid with another start time is stale: the pid was given to somebody else', () => {
   writeFileSync(path(), JSON.stringify({ ...ownIdentity(), started: 'another life' }))
   lockDirectory(directory, NODE_LOCK).release()
+})
+
+test('a stale lock that somebody replaced between the look and the removal is put back', () => {
+  const lock = lockDirectory(directory, NODE_LOCK)
+  moveStaleAway(path(), `${path()}.stale`)
+  expect(liveOwner(path())?.pid).toBe(process.pid)
+  lock.release()
+  writeFileSync(path(), JSON.stringify({ pid: 999_999_999, started: 'gone' }))
+  moveStaleAway(path(), `${path()}.stale`)
+  moveStaleAway(path(), `${path()}.stale`)
+  expect(readdirSync(directory)).toEqual([])
 })
 
 test('a lock that cannot be read blocks nobody', () => {

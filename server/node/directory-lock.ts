@@ -74,14 +74,14 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-function moveStaleAway(path: string, aside: string): void {
+/** Takes a stale lock out of the way; one that turns out to be live, because another process was quicker, is put back. */
+export function moveStaleAway(path: string, aside: string): void {
   try {
     renameSync(path, aside)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     throw error
   }
-  // Between the look and the rename another process may have replaced the stale lock with its own.
   if (liveOwner(aside)) tryLink(aside, path)
   unlinkSync(aside)
 }
