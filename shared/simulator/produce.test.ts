@@ -115,6 +115,17 @@ test('an eager topic: offsets are dense, every message polls back equal, and the
   expect(world.factsOf('forward_accepted').length).toBeGreaterThan(0)
 })
 
+test('a reply of an eager topic leaves only after its batch is on the disk of the node that gives it', async () => {
+  const world = await prepared(10n, 3, { enforceFsync: true, messagesRequiredToSave: 1 })
+  const client = world.client([0])
+  for (let index = 0; index < 10; index++) {
+    const payload = `durable ${index}`
+    await world.drive(client.sendMessages('s', 't', { kind: 'partition', partition: 0 }, [{ payload }]))
+    const [log] = [...(await logFiles(world, 0, directory(0))).values()]
+    expect(Buffer.from(log!).includes(payload)).toBe(true)
+  }
+})
+
 test('a default topic: each chain is a prefix of the longest, all are equal after a clean stop, and nothing is lost', async () => {
   const world = await prepared(8n, 3, {})
   const ledger = await produce(world, MESSAGES)
