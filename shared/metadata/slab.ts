@@ -34,6 +34,21 @@ export class Slab<T> {
     return value
   }
 
+  /** Puts a value back under the key it had, as a snapshot says; the key must be free. */
+  restore(key: number, value: T): void {
+    if (this.values[key] !== undefined) throw new RangeError(`key ${key} is taken`)
+    // No holes in the sense of the language: what is skipped reads as free either way.
+    while (this.values.length < key) this.values.push(undefined)
+    this.values[key] = value
+    this.used++
+  }
+
+  clear(): void {
+    this.values.length = 0
+    this.used = 0
+    this.lowestMaybeFree = 0
+  }
+
   remove(key: number): T | undefined {
     const value = this.values[key]
     if (value === undefined) return undefined

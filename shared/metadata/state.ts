@@ -5,6 +5,14 @@
 import type { Micros } from '../bytes/units.ts'
 import { type PartitionKey, packGroup } from '../protocol/groups.ts'
 import type { Ident } from '../protocol/ident.ts'
+import {
+  type ConsumerGroupRecord,
+  GLOBAL_GRANTS,
+  type OptionRecord,
+  type PermissionsRecord,
+  type TokenRecord,
+  type UserStatusRecord,
+} from '../storage/snapshot-record.ts'
 import { Slab } from './slab.ts'
 import type { OptionMap, TopicSettings } from './topic-options.ts'
 
@@ -27,6 +35,9 @@ export interface TopicMeta {
   settings: TopicSettings
   /** In ascending id order. */
   readonly partitions: PartitionMeta[]
+  /** Ascending by id. Nothing in this build changes them: they are carried from snapshot to snapshot. */
+  readonly consumerGroups: readonly ConsumerGroupRecord[]
+  readonly nextConsumerGroupId: bigint
 }
 
 export interface StreamMeta {
@@ -34,6 +45,8 @@ export interface StreamMeta {
   name: string
   readonly createdAt: Micros
   readonly topics: Slab<TopicMeta>
+  /** Carried along. */
+  readonly options: readonly OptionRecord[]
 }
 
 export interface UserMeta {
@@ -42,6 +55,10 @@ export interface UserMeta {
   readonly username: string
   /** Result of the slow password hash. */
   readonly passwordHash: string
+  readonly status: UserStatusRecord
+  readonly permissions: PermissionsRecord | undefined
+  /** Carried along. */
+  readonly options: readonly OptionRecord[]
 }
 
 /** A partition as the reconciler wants it. */
@@ -56,6 +73,8 @@ const REVISION_MASK = 0xffff_ffff_ffff_ffffn
 export class MetadataState {
   readonly streams = new Slab<StreamMeta>()
   readonly users = new Slab<UserMeta>()
+  /** Access tokens by user id, ascending by name. Carried along. */
+  readonly tokens = new Map<number, readonly TokenRecord[]>()
   /** Bumped by what changes the topology; wraps (§4.4). */
   revision = 0n
   /** Highest consensus group number seen in a committed op. */
@@ -110,5 +129,13 @@ function find<T extends { readonly id: number; readonly name: string }>(slab: Sl
 /** The root user: key 0, not in the log, seeded into the empty state before replay (§4.7). */
 export function seedRoot(state: MetadataState, username: string, passwordHash: string): void {
   if (state.users.size > 0) return
-  state.users.insert(id => ({ id, createdAt: 1n as Micros, username, passwordHash }))
+  state.users.insert(id => ({
+    id,
+    createdAt: 1n as Micros,
+    username,
+    passwordHash,
+    status: 'active',
+    permissions: { global: new Array<boolean>(GLOBAL_GRANTS).fill(true), streams: undefined },
+    options: [],
+  }))
 }

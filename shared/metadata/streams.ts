@@ -37,7 +37,13 @@ const U32_MAX = 0xffff_ffff
 export function createStream(state: MetadataState, request: { name: string }, at: Micros): ApplyResult<StreamMeta> {
   if (state.stream({ kind: 'name', name: request.name })) return reject(Reject.StreamNameAlreadyExists)
   if (state.streams.nextKey() >= STREAMS_MAX) return reject(Reject.TooManyStreams)
-  const value = state.streams.insert(id => ({ id, name: request.name, createdAt: at, topics: new Slab<TopicMeta>() }))
+  const value = state.streams.insert(id => ({
+    id,
+    name: request.name,
+    createdAt: at,
+    topics: new Slab<TopicMeta>(),
+    options: [],
+  }))
   return { ok: true, value }
 }
 
@@ -93,6 +99,8 @@ export function createTopic(
     options,
     settings: settingsOf(options),
     partitions: newPartitions(state, request.assignments, 0, at, revision),
+    consumerGroups: [],
+    nextConsumerGroupId: 0n,
   }))
   return { ok: true, value }
 }
