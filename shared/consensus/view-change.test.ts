@@ -179,6 +179,84 @@ describe.each(['metadata', 'partition'] as const)('a %s group loses its primary'
   })
 })
 
+describe('votes', () => {
+  it('a prepare that a backup has applied is acknowledged again: a new primary may not know that it committed', () => {
+    const c = withOps(0)
+    let prepare: Uint8Array | undefined
+    const acks: number[] = []
+    c.filter = (from, to, frame) => {
+      if (command(frame) === Command.Prepare && to === 1) prepare ??= frame.slice()
+      if (command(frame) === Command.PrepareOk && from === 1) acks.push(c.now)
+      return true
+    }
+    c.request(0)
+    c.until('applied', () => c.converged())
+    acks.length = 0
+    c.step(c.node(1), { kind: 'frame', from: ReplicaId(0), bytes: prepare!, nowMicros: c.clock(c.node(1)) })
+    expect(acks).toHaveLength(1)
+  })
+
+  it('the first vote of a replica counts: a later one that says otherwise replaces nothing', () => {
+    const c = cluster({ replicas: 5 })
+    c.run(2)
+    const svc = (from: number) =>
+      sealFrame(hash, 'StartViewChange', {
+        cluster: 0x1234n,
+        view: View(1),
+        replica: ReplicaId(from),
+        group: c.group,
+      })
+    const dvc = (from: number, op: number) =>
+      sealFrame(hash, 'DoViewChange', {
+        cluster: 0x1234n,
+        view: View(1),
+        replica: ReplicaId(from),
+        group: c.group,
+        op: Op(BigInt(op)),
+        commit: Op(0n),
+        logView: View(0),
+        heldFrontier: 0n,
+        reservedFrontier: 0n,
+        nackBitset: 0n,
+        presentBitset: 0n,
+      })
+    const feed = (from: number, bytes: Uint8Array) =>
+      c.step(c.node(1), { kind: 'frame', from: ReplicaId(from), bytes, nowMicros: c.clock(c.node(1)) })
+    feed(2, svc(2))
+    feed(2, dvc(2, 3))
+    feed(2, dvc(2, 4))
+    const { doViewChange } = group(c, 1).snapshot().votes
+    expect(doViewChange.map(({ replica, op }) => [replica, op])).toEqual([
+      [1, 0n],
+      [2, 3n],
+    ])
+  })
+
+  it('a partition replica that lost its memory lets those who remember decide first', () => {
+    const c = withOps(3, { plane: 'partition' })
+    // Op 4 is committed by 0 and 2; replica 1 never gets it.
+    c.filter = (_from, to, frame) => !(to === 1 && command(frame) === Command.Prepare)
+    const token = c.request(0)
+    c.until('committed', () => c.replies.has(token))
+    let votesOfZero = 0
+    c.filter = (from, to, frame) => {
+      const kind = command(frame)
+      // Replica 1 misses the primary, replica 2 finds nobody who answers, and the vote of 0 is late.
+      if (from === 0 && kind === Command.Commit) return false
+      if (from === 0 && to === 2 && kind === Command.StartView) return false
+      return !(from === 0 && to === 1 && kind === Command.DoViewChange && ++votesOfZero <= 1)
+    }
+    c.run(85)
+    c.crash(2)
+    c.restart(2)
+    c.until('a view starts', () => c.live().some(node => node.group!.view > 0 && node.group!.isCaughtUpPrimary()))
+    c.filter = undefined
+    c.until('one log', () => c.converged())
+    expect(c.checker.canonical.length).toBeGreaterThanOrEqual(4)
+    expect(commits(c)).toEqual([4n, 4n, 4n])
+  })
+})
+
 describe('a relic of an old view', () => {
   it('below the announced head is never applied or acknowledged, and is replaced by the true op', () => {
     const c = withOps(3, { network: { delayMax: 1, drop: 0, duplicate: 0 }, appendDelayMax: 1, superblockDelayMax: 3 })

@@ -15,7 +15,6 @@ import { linkLog, storedAt } from './log.ts'
 import { mergeVotes } from './merge.ts'
 import { armCandidateRepair } from './repair.ts'
 import { setOf } from './replica-set.ts'
-import { cancelWaiting } from './requests.ts'
 import { suffixHeaders } from './start-view.ts'
 import { fact, type GroupState, isPrimaryByView, minOp, next, primaryOf, type StoredDvc } from './state.ts'
 import { enterViewChange } from './view-change.ts'
@@ -41,7 +40,6 @@ export function tryMerge(s: GroupState): void {
   }
   s.dvcDecided = true
   learnCommit(s, commitMax)
-  cancelWaiting(s)
   s.pipeline.clear()
   const sources = [...votes].sort(
     (a, b) => b.logView - a.logView || Number(b.commit - a.commit) || a.replica - b.replica,

@@ -1,6 +1,6 @@
 /** Sealed prepare headers for tests: chains with a chosen flavour, so that two logs differ from a chosen op on. */
 import type { Hash } from '../../bytes/hash.ts'
-import { Checksum, ClientId, GroupId, Micros, Op, ReplicaId, View } from '../../bytes/units.ts'
+import { Checksum, ClientId, type GroupId, Micros, Op, ReplicaId, View } from '../../bytes/units.ts'
 import { Command } from '../../protocol/commands.ts'
 import { METADATA_GROUP } from '../../protocol/groups.ts'
 import { type PrepareHeader, prepareLayout } from '../../protocol/headers.ts'
@@ -9,7 +9,15 @@ import { sealPrepare } from '../../protocol/seal.ts'
 
 export function sealedHeader(
   hash: Hash,
-  fields: { op: bigint; parent: bigint; flavour?: number; commit?: bigint; view?: number; body?: Uint8Array },
+  fields: {
+    op: bigint
+    parent: bigint
+    flavour?: number
+    commit?: bigint
+    view?: number
+    body?: Uint8Array
+    group?: GroupId
+  },
 ): { header: PrepareHeader; frame: Uint8Array } {
   const body = fields.body ?? new Uint8Array(0)
   const record: PrepareHeader = {
@@ -29,7 +37,7 @@ export function sealedHeader(
     timestamp: Micros(1_000_000n + fields.op),
     request: 1n,
     operation: Operation.CreateStream,
-    group: GroupId(METADATA_GROUP),
+    group: fields.group ?? METADATA_GROUP,
     userId: 1,
   }
   const frame = new Uint8Array(256 + body.length)

@@ -70,8 +70,14 @@ export class WalJournal implements TestJournal {
   oldestOp() {
     return bounds(this.entries).oldest
   }
+  private floor = Op(0n)
   floorOp() {
-    return Op(0n)
+    return this.floor
+  }
+  /** As a checkpoint would: entries below `op` are gone, covered by a snapshot. */
+  drainBelow(op: Op) {
+    this.floor = Op(op - 1n)
+    for (const held of [...this.entries.keys()]) if (held < op) this.entries.delete(held)
   }
   mayAcknowledge() {
     return true
