@@ -92,9 +92,9 @@ export class ServerSide implements ClientLinks {
     })
   }
 
-  /** Keeps the order of one direction; returns the time of arrival. */
+  /** Keeps the order of one direction: no two arrivals at one time. Returns the time of arrival. */
   private later(notBefore: number, run: () => void): number {
-    const arrival = Math.max(notBefore, this.timeline.nowMicros + this.latencyMicros())
+    const arrival = Math.max(notBefore + 1, this.timeline.nowMicros + this.latencyMicros())
     this.timeline.after(arrival - this.timeline.nowMicros, run)
     return arrival
   }

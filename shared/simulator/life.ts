@@ -2,13 +2,7 @@
  * One life of a simulated process. Everything that comes back to it (a disk, a timer, a frame) is tied to it here: once the
  * life has ended, its promises stay unsettled and its callbacks never run.
  */
-import type { Disk, DiskFile } from '../storage/disk.ts'
 import type { Timeline } from './timeline.ts'
-
-export interface Latency {
-  /** Microseconds of the next operation. */
-  next(): number
-}
 
 export class Life {
   private readonly timeline: Timeline
@@ -39,14 +33,22 @@ export class Life {
   }
 
   resume(): void {
+    // One after the other, in the order in which they came; a nap in between keeps the rest.
+    const next = () => {
+      if (this.asleep || this.over) return
+      const run = this.held.shift()
+      if (!run) return
+      this.timeline.after(1, next)
+      run()
+    }
     this.asleep = false
-    for (const run of this.held.splice(0)) this.timeline.after(0, () => this.run(run))
+    this.timeline.after(0, next)
   }
 
   /** Runs `run` when the process can run; drops it when the process is gone. */
   run(run: () => void): void {
     if (this.over) return
-    if (this.asleep) this.held.push(run)
+    if (this.asleep || this.held.length > 0) this.held.push(run)
     else run()
   }
 
@@ -69,32 +71,3 @@ export class Life {
 }
 
 const never = (): Promise<never> => new Promise<never>(() => {})
-
-/** A disk that answers this life alone, and takes its time. */
-export function diskOfLife(disk: Disk, life: Life, latency: Latency): Disk {
-  const outside = <T>(work: () => Promise<T>) => life.outside(latency.next(), work)
-  return {
-    open: async (path, mode) => fileOfLife(await outside(() => disk.open(path, mode)), outside),
-    rename: (from, to) => outside(() => disk.rename(from, to)),
-    unlink: path => outside(() => disk.unlink(path)),
-    list: path => outside(() => disk.list(path)),
-    stat: path => outside(() => disk.stat(path)),
-    makeDirectory: path => outside(() => disk.makeDirectory(path)),
-    remove: path => outside(() => disk.remove(path)),
-    syncDirectory: path => outside(() => disk.syncDirectory(path)),
-  }
-}
-
-function fileOfLife(file: DiskFile, outside: <T>(work: () => Promise<T>) => Promise<T>): DiskFile {
-  return {
-    path: file.path,
-    read: (position, into) => outside(() => file.read(position, into)),
-    write: (position, buffers) => outside(() => file.write(position, buffers)),
-    datasync: () => outside(() => file.datasync()),
-    sync: () => outside(() => file.sync()),
-    truncate: sizeBytes => outside(() => file.truncate(sizeBytes)),
-    preallocate: sizeBytes => outside(() => file.preallocate(sizeBytes)),
-    sizeBytes: () => outside(() => file.sizeBytes()),
-    close: () => outside(() => file.close()),
-  }
-}

@@ -1,9 +1,12 @@
 /**
- * The network between simulated replicas: one FIFO connection per pair, made soon after both ends are up, with a latency per
- * frame. A cut direction loses frames in silence; a dead end closes the connection.
+ * The network between simulated replicas: one connection per pair, made soon after both ends are up and made anew when it
+ * breaks. Frames of a connection keep their order unless `reorder` is on; those of a broken one may still arrive, late,
+ * beside those of its successor. Loss is decided on arrival, so that a direction that is healed loses what was on its way.
  */
 import type { ReplicaId } from '../bytes/units.ts'
+import { Command } from '../protocol/commands.ts'
 import type { Replica } from '../replica/contract.ts'
+import type { Dice } from './dice.ts'
 import type { Life } from './life.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -11,11 +14,55 @@ import type { Timeline } from './timeline.ts'
 const CLOSE_MICROS = 1_000
 /** Longest wait between two nodes being up and their connection. */
 const DIAL_MICROS_MAX = 50_000
+/** Longest wait for a new connection after one broke. */
+const REDIAL_MICROS_MAX = 500_000
+/** Offset of the command byte in a frame (spec consensus.md §2.1). */
+const COMMAND_AT = 60
+/** Frames whose whole header is under their checksum. The view of a prepare is under none, by the format. */
+const SEALED: ReadonlySet<number> = new Set([
+  Command.PrepareOk,
+  Command.Commit,
+  Command.StartViewChange,
+  Command.DoViewChange,
+  Command.StartView,
+  Command.RequestStartView,
+  Command.RequestPrepares,
+  Command.RepairDone,
+  Command.RangeEvicted,
+])
 
 export interface End {
   readonly id: ReplicaId
   readonly life: Life
   readonly replica: Replica
+}
+
+/** What may befall a frame. Probabilities from 0 to 1. */
+export interface LinkFaults {
+  readonly delayMinMicros: number
+  /** Mean of what comes on top. */
+  readonly delayMeanMicros: number
+  readonly loss: number
+  readonly duplicate: number
+  /** Bit flips: the checksums must find them. */
+  readonly corrupt: number
+  /** Frames overtake each other within a connection too. */
+  readonly reorder: boolean
+}
+
+export const CALM: LinkFaults = Object.freeze({
+  delayMinMicros: 200,
+  delayMeanMicros: 1_000,
+  loss: 0,
+  duplicate: 0,
+  corrupt: 0,
+  reorder: false,
+})
+
+export interface WireObserver {
+  /** A replica hands over a frame; called before anything can befall it. */
+  sent(from: ReplicaId, to: ReplicaId, frame: Uint8Array): void
+  arrived(from: ReplicaId, to: ReplicaId, frame: Uint8Array): void
 }
 
 interface Connection {
@@ -26,27 +73,36 @@ interface Connection {
   readonly sent: Map<ReplicaId, number>
 }
 
+interface Held {
+  readonly from: number
+  readonly to: number
+  readonly command: number
+  left: number
+  readonly frames: (() => void)[]
+}
+
 export class Links {
+  faults: LinkFaults = CALM
+  observer: WireObserver | undefined
   private readonly timeline: Timeline
-  private readonly random: (below: number) => number
-  private readonly latencyMicros: () => number
+  private readonly dice: Dice
   private readonly ends = new Map<ReplicaId, End>()
   private readonly connections = new Map<string, Connection>()
   private readonly cutDirections = new Set<string>()
+  private readonly holds = new Map<string, Held>()
   private numbers = 0
   /** Frames that reached their end, over the life of the world. */
   delivered = 0
 
-  constructor(timeline: Timeline, random: (below: number) => number, latencyMicros: () => number) {
+  constructor(timeline: Timeline, dice: Dice) {
     this.timeline = timeline
-    this.random = random
-    this.latencyMicros = latencyMicros
+    this.dice = dice
   }
 
   /** A replica is up: it connects to every other one that is. */
   up(end: End): void {
     for (const other of this.ends.values()) {
-      this.timeline.after(this.random(DIAL_MICROS_MAX), () => this.connect(end, other))
+      this.timeline.after(this.dice.below(DIAL_MICROS_MAX), () => this.connect(end, other))
     }
     this.ends.set(end.id, end)
   }
@@ -62,12 +118,49 @@ export class Links {
     }
   }
 
-  cut(from: ReplicaId, to: ReplicaId): void {
-    this.cutDirections.add(`${from}>${to}`)
+  /** The connection of a pair breaks, and is made anew. `late`: what was on its way still arrives. */
+  reset(a: ReplicaId, b: ReplicaId, late: boolean): void {
+    const connection = this.connections.get(pair(a, b))
+    if (!connection) return
+    this.connections.delete(pair(a, b))
+    if (!late) connection.open = false
+    const [one, two] = connection.ends
+    this.timeline.after(CLOSE_MICROS, () => one.life.run(() => one.replica.peerDisconnected(two.id)))
+    this.timeline.after(CLOSE_MICROS, () => two.life.run(() => two.replica.peerDisconnected(one.id)))
+    this.timeline.after(CLOSE_MICROS + 1 + this.dice.below(REDIAL_MICROS_MAX), () => this.connect(one, two))
   }
 
-  heal(from: ReplicaId, to: ReplicaId): void {
-    this.cutDirections.delete(`${from}>${to}`)
+  /** Frames of this direction, or only those with this command byte, are lost in silence. */
+  cut(from: ReplicaId, to: ReplicaId, command?: number): void {
+    this.cutDirections.add(direction(from, to, command))
+  }
+
+  heal(from: ReplicaId, to: ReplicaId, command?: number): void {
+    this.cutDirections.delete(direction(from, to, command))
+  }
+
+  healAll(): void {
+    this.cutDirections.clear()
+  }
+
+  isCut(from: ReplicaId, to: ReplicaId): boolean {
+    return this.cutDirections.has(direction(from, to))
+  }
+
+  /** Keeps the next `count` frames with this command byte back until they are released. */
+  hold(name: string, from: ReplicaId, to: ReplicaId, command: number, count: number): void {
+    this.holds.set(name, { from, to, command, left: count, frames: [] })
+  }
+
+  /** Frames held under this name so far. */
+  heldFrames(name: string): number {
+    return this.holds.get(name)?.frames.length ?? 0
+  }
+
+  release(name: string): void {
+    const held = this.holds.get(name)
+    this.holds.delete(name)
+    for (const deliver of held?.frames ?? []) deliver()
   }
 
   isConnected(a: ReplicaId, b: ReplicaId): boolean {
@@ -77,22 +170,51 @@ export class Links {
   send(from: ReplicaId, to: ReplicaId, frame: Uint8Array): boolean {
     const connection = this.connections.get(pair(from, to))
     if (!connection) return false
-    if (this.cutDirections.has(`${from}>${to}`)) return true
-    const target = connection.ends.find(end => end.id === to)!
-    const arrival = Math.max(connection.lastArrival.get(to) ?? 0, this.timeline.nowMicros + this.latencyMicros())
-    connection.lastArrival.set(to, arrival)
+    this.observer?.sent(from, to, frame)
     const ordinal = (connection.sent.get(to) ?? 0) + 1
     connection.sent.set(to, ordinal)
     // Each receiver owns its bytes, as if they had come off a wire.
-    const copy = new Uint8Array(frame)
-    this.timeline.after(arrival - this.timeline.nowMicros, () => {
+    this.carry(connection, from, to, new Uint8Array(frame), ordinal)
+    if (this.faults.duplicate > 0 && this.dice.chance(this.faults.duplicate))
+      this.carry(connection, from, to, new Uint8Array(frame), ordinal)
+    return true
+  }
+
+  private carry(connection: Connection, from: ReplicaId, to: ReplicaId, frame: Uint8Array, ordinal: number): void {
+    const { faults, dice, timeline } = this
+    const delay = faults.delayMinMicros + Math.round(dice.exponential(faults.delayMeanMicros))
+    let arrival = timeline.nowMicros + Math.max(1, delay)
+    if (!faults.reorder) {
+      arrival = Math.max((connection.lastArrival.get(to) ?? 0) + 1, arrival)
+      connection.lastArrival.set(to, arrival)
+    }
+    const lost = faults.loss > 0 && dice.chance(faults.loss)
+    const command = frame[COMMAND_AT]!
+    if (faults.corrupt > 0 && SEALED.has(command) && dice.chance(faults.corrupt)) {
+      const bit = dice.below(frame.length * 8)
+      // The size field is read before any checksum; a byte stream that lost its framing is a broken connection.
+      if (bit >> 3 < 48 || bit >> 3 >= 52) frame[bit >> 3]! ^= 1 << (bit & 7)
+    }
+    const target = connection.ends.find(end => end.id === to)!
+    const deliver = () => {
       if (!connection.open) return
       target.life.run(() => {
         this.delivered++
-        target.replica.peerFrame(from, copy, { id: `${from}>${to}#${connection.number}`, ordinal, dir: 'in' })
+        this.observer?.arrived(from, to, frame)
+        target.replica.peerFrame(from, frame, { id: `${from}>${to}#${connection.number}`, ordinal, dir: 'in' })
       })
+    }
+    timeline.after(arrival - timeline.nowMicros, () => {
+      if (lost || this.cutDirections.has(direction(from, to)) || this.cutDirections.has(direction(from, to, command)))
+        return
+      for (const held of this.holds.values()) {
+        if (held.from !== from || held.to !== to || held.command !== command || held.left === 0) continue
+        held.left--
+        held.frames.push(deliver)
+        return
+      }
+      deliver()
     })
-    return true
   }
 
   private connect(a: End, b: End): void {
@@ -112,3 +234,5 @@ export class Links {
 }
 
 const pair = (a: ReplicaId, b: ReplicaId): string => (a < b ? `${a}-${b}` : `${b}-${a}`)
+const direction = (from: number, to: number, command?: number): string =>
+  command === undefined ? `${from}>${to}` : `${from}>${to} ${command}`

@@ -1,6 +1,10 @@
-/** Virtual time: what happens is a queue of things to run at a time, and time is the time of the one that runs. */
+/**
+ * Virtual time: what happens is a queue of things to run at a time, and time is the time of the one that runs. Things of one
+ * time run in an order that `shuffle` draws, so that no run depends on which of them was made first.
+ */
 interface Entry {
   readonly atMicros: number
+  readonly order: number
   readonly sequence: number
   readonly run: () => void
   cancelled: boolean
@@ -10,6 +14,14 @@ export class Timeline {
   private readonly heap: Entry[] = []
   private sequence = 0
   private now = 0
+  private readonly shuffle: () => number
+
+  constructor(shuffle: () => number = () => 0) {
+    this.shuffle = shuffle
+  }
+
+  /** Things that have been run or cancelled so far. */
+  steps = 0
 
   /** Microseconds since the start of the world. */
   get nowMicros(): number {
@@ -21,10 +33,11 @@ export class Timeline {
     return this.heap[0]?.atMicros
   }
 
-  /** Runs `run` in `delayMicros`; entries of one time run in the order in which they were made. The result cancels it. */
+  /** Runs `run` in `delayMicros`. The result cancels it. */
   after(delayMicros: number, run: () => void): () => void {
     const entry: Entry = {
       atMicros: this.now + Math.max(0, Math.round(delayMicros)),
+      order: this.shuffle(),
       sequence: this.sequence++,
       run,
       cancelled: false,
@@ -40,6 +53,7 @@ export class Timeline {
     for (let entry = this.pop(); entry; entry = this.pop()) {
       if (entry.cancelled) continue
       this.now = entry.atMicros
+      this.steps++
       entry.run()
       return true
     }
@@ -79,4 +93,5 @@ export class Timeline {
 }
 
 const before = (a: Entry, b: Entry): boolean =>
-  a.atMicros < b.atMicros || (a.atMicros === b.atMicros && a.sequence < b.sequence)
+  a.atMicros < b.atMicros ||
+  (a.atMicros === b.atMicros && (a.order < b.order || (a.order === b.order && a.sequence < b.sequence)))

@@ -1,23 +1,24 @@
 /**
- * A small world in memory: the replicas that run as processes elsewhere run here, in virtual time, from one seed, over a
- * perfect network with latency and perfect disks. A crash drops a life with everything that was on its way to it; what its
- * disk holds stays.
+ * A world in memory: the replicas that run as processes elsewhere run here, in virtual time, from one seed. Whatever a
+ * replica asks of a port completes through one queue. Left alone, network and disks are perfect; whoever drives the world
+ * sets their faults. A crash drops a life with everything that was on its way to it; its disk keeps what a disk must keep.
  */
 import type { EngineError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
-import { Xoshiro256 } from '../bytes/random.ts'
 import { Micros, ReplicaId, TICK_MS } from '../bytes/units.ts'
 import { Client, type ClientOptions } from '../client/client.ts'
 import type { ClientPorts, Endpoint } from '../client/ports.ts'
 import { RULES_ON } from '../consensus/rules.ts'
 import type { EventDraft } from '../inspection/envelope.ts'
 import { clusterId } from '../protocol/handshake.ts'
+import type { PrepareHeader } from '../protocol/headers.ts'
 import { bootReplica } from '../replica/boot.ts'
 import type { Replica, ReplicaConfig, ReplicaPorts } from '../replica/contract.ts'
-import { MemoryDisk } from '../storage/memory-disk.ts'
 import type { ExitStatus } from '../storage/ports.ts'
 import { clientNetwork, ServerSide } from './client-network.ts'
-import { diskOfLife, Life } from './life.ts'
+import { Dice } from './dice.ts'
+import { type CrashKind, type DiskCall, SimulatedDisk } from './disk.ts'
+import { Life } from './life.ts'
 import { Links } from './links.ts'
 import { Timeline } from './timeline.ts'
 
@@ -30,6 +31,27 @@ export interface WorldOptions {
   readonly config?: Partial<ReplicaConfig>
   /** Record flow events too. */
   readonly watched?: boolean
+  readonly observer?: WorldObserver
+  /** Default: facts are kept for the whole life of the world. A long run keeps the last ones only. */
+  readonly factsMax?: number
+}
+
+/** Who checks and counts what happens. Called as it happens; what these throw ends the run. */
+export interface WorldObserver {
+  fact?(fact: WorldFact): void
+  counted?(node: number, group: string, kind: string, by: number): void
+  applied?(node: number, group: string, header: PrepareHeader): void
+  booted?(node: number): void
+  ended?(node: number, why: 'crash' | 'stop' | 'exit'): void
+  diskCall?(node: number, call: DiskCall, path: string): void
+}
+
+/** How the disk of a node misbehaves just now. */
+export interface DiskTrouble {
+  /** Calls take this many times as long. */
+  slowness: number
+  /** The error of this call, if it is to fail. */
+  fault: (call: DiskCall, path: string) => 'Io' | 'NoSpace' | undefined
 }
 
 /** Something that a replica told of itself. */
@@ -45,11 +67,17 @@ const PORT_BASE = 8_090
 const MICROS_PER_MS = 1_000
 
 /** Thrown where the process of a node would end. */
-class Halted extends Error {}
+export class Halted extends Error {}
 
-interface SimulatedNode {
+export interface SimulatedNode {
   readonly id: ReplicaId
-  readonly disk: MemoryDisk
+  readonly disk: SimulatedDisk
+  readonly trouble: DiskTrouble
+  /** Offset of its wall clock from that of the world. */
+  skewMicros: bigint
+  /** Port calls until it crashes in the middle of what it does. */
+  crashIn: number | undefined
+  lives: number
   life?: Life
   server?: ServerSide
   replica?: Replica
@@ -58,28 +86,40 @@ interface SimulatedNode {
 }
 
 export class World {
-  readonly timeline = new Timeline()
+  readonly timeline: Timeline
   readonly facts: WorldFact[] = []
   /** Exact counts by `group kind`, over all nodes. */
   readonly counters = new Map<string, number>()
   readonly links: Links
   readonly nodes: readonly SimulatedNode[]
   private readonly options: WorldOptions
-  private readonly random: Xoshiro256
+  private readonly dice: Dice
+  private readonly entropy: readonly Dice[]
+  private readonly diskDice: readonly Dice[]
+  private readonly clientDice: Dice
+  /** Called when an armed crash goes off, with the node; the default kills the process alone. */
+  onCrash: (id: number) => void = id => this.kill(id)
   /** What went wrong in a life other than a halt; the next turn throws it. */
   private readonly failures: unknown[] = []
 
   constructor(options: WorldOptions) {
     this.options = options
-    this.random = new Xoshiro256(options.seed)
-    this.links = new Links(
-      this.timeline,
-      below => this.below(below),
-      () => this.between(200, 3_000),
-    )
-    this.nodes = Array.from({ length: options.nodes }, (_, id) => ({
+    const { seed } = options
+    this.dice = new Dice(seed, 'world')
+    this.clientDice = new Dice(seed, 'clients')
+    const shuffle = new Dice(seed, 'order')
+    this.timeline = new Timeline(() => shuffle.u32())
+    this.links = new Links(this.timeline, new Dice(seed, 'network'))
+    const ids = Array.from({ length: options.nodes }, (_, id) => id)
+    this.entropy = ids.map(id => new Dice(seed, `entropy ${id}`))
+    this.diskDice = ids.map(id => new Dice(seed, `disk ${id}`))
+    this.nodes = ids.map(id => ({
       id: ReplicaId(id),
-      disk: new MemoryDisk({ nowMs: () => Number(this.wallMicros() / 1_000n) }),
+      disk: new SimulatedDisk(() => Number(this.wallMicros() / 1_000n)),
+      trouble: { slowness: 1, fault: () => undefined },
+      skewMicros: 0n,
+      crashIn: undefined,
+      lives: 0,
     }))
   }
 
@@ -89,11 +129,11 @@ export class World {
   }
 
   below(limit: number): number {
-    return this.random.upTo(limit - 1)
+    return this.dice.below(limit)
   }
 
   between(low: number, high: number): number {
-    return low + this.random.upTo(high - low)
+    return this.dice.between(low, high)
   }
 
   replica(id: number): Replica {
@@ -114,25 +154,35 @@ export class World {
     const server = new ServerSide(this.timeline, () => this.between(100, 1_000))
     node.life = life
     node.server = server
+    node.lives++
     delete node.exit
     bootReplica(this.config(node.id), this.ports(node, life, server)).then(
       replica => life.run(() => this.booted(node, life, server, replica)),
-      (error: unknown) => {
-        if (!(error instanceof Halted)) this.failures.push(error)
-      },
+      (error: unknown) => this.failed(error),
     )
   }
 
-  /** SIGKILL. */
-  kill(id: number): void {
-    this.endLife(this.nodes[id]!)
+  /** SIGKILL, or with another `kind` a loss of power. */
+  kill(id: number, kind: CrashKind = 'process'): void {
+    const node = this.nodes[id]!
+    if (!node.life) return
+    this.endLife(node, 'crash')
+    node.disk.crash(kind, this.diskDice[id]!)
+  }
+
+  /** Takes the disk of a node without a process away. */
+  wipe(id: number): void {
+    const node = this.nodes[id]!
+    if (node.life) throw new Error(`node ${id} is running`)
+    node.disk.wipe()
   }
 
   /** SIGTERM: resolves when the process has ended. */
   async stop(id: number): Promise<void> {
     const node = this.nodes[id]!
     await this.replica(id).stop()
-    this.endLife(node)
+    this.endLife(node, 'stop')
+    node.disk.crash('process', this.diskDice[id]!)
   }
 
   pause(id: number): void {
@@ -167,7 +217,7 @@ export class World {
   }
 
   clientPorts(): ClientPorts {
-    const latency = () => this.between(100, 1_000)
+    const latency = () => this.clientDice.between(100, 1_000)
     return {
       network: clientNetwork(this.timeline, latency, ({ port }) => this.nodes[port - PORT_BASE]?.server),
       clock: {
@@ -175,7 +225,7 @@ export class World {
         nowMicros: () => Micros(this.wallMicros()),
         after: (ms, then) => this.timeline.after(ms * MICROS_PER_MS, then),
       },
-      entropy: { bytes: length => this.randomBytes(length) },
+      entropy: { bytes: length => this.clientDice.bytes(length) },
     }
   }
 
@@ -211,7 +261,8 @@ export class World {
     return this.facts.filter(fact => fact.kind === kind)
   }
 
-  private async turn(): Promise<boolean> {
+  /** Runs the next thing that happens, and all that settles with it. False when nothing is left to happen. */
+  async turn(): Promise<boolean> {
     try {
       if (!this.timeline.step()) return false
     } catch (error) {
@@ -225,6 +276,7 @@ export class World {
 
   private booted(node: SimulatedNode, life: Life, server: ServerSide, replica: Replica): void {
     node.replica = replica
+    this.options.observer?.booted?.(node.id)
     const end = { id: node.id, life, replica }
     server.end = end
     this.links.up(end)
@@ -235,8 +287,24 @@ export class World {
     life.after(this.below(TICK_MS * MICROS_PER_MS), tick)
   }
 
-  private endLife(node: SimulatedNode): void {
+  private failed(error: unknown): void {
+    if (!(error instanceof Halted)) this.failures.push(error)
+  }
+
+  /** One port call of a life: true when it is the one at which the node crashes, or when it has crashed. */
+  private crashesHere(node: SimulatedNode, life: Life): boolean {
+    if (life.ended) return true
+    if (node.crashIn === undefined || node.life !== life) return false
+    if (--node.crashIn > 0) return false
+    node.crashIn = undefined
+    this.onCrash(node.id)
+    return true
+  }
+
+  private endLife(node: SimulatedNode, why: 'crash' | 'stop' | 'exit'): void {
     node.life?.end()
+    node.crashIn = undefined
+    this.options.observer?.ended?.(node.id, why)
     node.server?.closeAll()
     if (node.replica) this.links.down(node.id)
     delete node.life
@@ -246,10 +314,6 @@ export class World {
 
   private wallMicros(): bigint {
     return EPOCH_MICROS + BigInt(this.timeline.nowMicros)
-  }
-
-  private randomBytes(length: number): Uint8Array {
-    return Uint8Array.from({ length }, () => this.random.upTo(255))
   }
 
   private config(replica: ReplicaId): ReplicaConfig {
@@ -288,20 +352,37 @@ export class World {
 
   private ports(node: SimulatedNode, life: Life, server: ServerSide): ReplicaPorts {
     const bornMicros = this.timeline.nowMicros
+    const { observer } = this.options
+    const entropy = this.entropy[node.id]!
+    const dice = this.diskDice[node.id]!
     const pass = <T>(delayMicros: number, value: T) => life.outside(delayMicros, async () => value)
     return {
-      disk: diskOfLife(node.disk, life, { next: () => this.between(20, 400) }),
+      disk: node.disk.attach(life, {
+        latency: call => {
+          this.crashesHere(node, life)
+          const sync = call === 'sync' || call === 'datasync' || call === 'syncDirectory'
+          return dice.between(20, sync ? 1_500 : 400) * node.trouble.slowness
+        },
+        fault: (call, path) => node.trouble.fault(call, path),
+        completing: (call, path) => {
+          if (this.crashesHere(node, life)) throw new Halted(`node ${node.id} crashed`)
+          observer?.diskCall?.(node.id, call, path)
+        },
+      }),
       clock: {
-        nowMicros: () => Micros(this.wallMicros()),
+        nowMicros: () => Micros(this.wallMicros() + node.skewMicros),
         monoMicros: () => this.timeline.nowMicros - bornMicros,
       },
-      entropy: { u64: () => this.random.u64(), bytes: length => this.randomBytes(length) },
+      entropy: { u64: () => entropy.u64(), bytes: length => entropy.bytes(length) },
       scheduler: { yield: () => pass(1, undefined) },
       hash: this.options.hash,
       halt: {
         fatal: (status, error) => {
-          node.exit = { status, error }
-          this.endLife(node)
+          if (!life.ended) {
+            node.exit = { status, error }
+            this.endLife(node, 'exit')
+            node.disk.crash('process', dice)
+          }
           throw new Halted(`node ${node.id}: ${error.message}`)
         },
       },
@@ -310,16 +391,34 @@ export class World {
         verify: (stored, password) => pass(5_000, stored === `simulated$${password}`),
       },
       replicaLinks: {
-        send: (to, frame) => this.links.send(node.id, to, frame),
-        isConnected: peer => this.links.isConnected(node.id, peer),
+        send: (to, frame) => !this.crashesHere(node, life) && this.links.send(node.id, to, frame),
+        isConnected: peer => !life.ended && this.links.isConnected(node.id, peer),
       },
-      clientLinks: server,
+      clientLinks: {
+        send: (connection, frame) => {
+          if (!this.crashesHere(node, life)) server.send(connection, frame)
+        },
+        close: connection => server.close(connection),
+      },
+      crashed: error => this.failed(error),
       sink: {
-        emit: draft => this.facts.push({ ...draft, node: node.id, atMicros: this.timeline.nowMicros }),
+        emit: draft => {
+          if (life.ended) return 0
+          const fact = { ...draft, node: node.id, atMicros: this.timeline.nowMicros }
+          observer?.fact?.(fact)
+          this.facts.push(fact)
+          const { factsMax } = this.options
+          if (factsMax !== undefined && this.facts.length > 2 * factsMax) this.facts.splice(0, factsMax)
+          return this.facts.length
+        },
         wantsFlow: () => this.options.watched === true,
         count: (group, kind, by = 1) => {
           const key = `${group} ${kind}`
           this.counters.set(key, (this.counters.get(key) ?? 0) + by)
+          observer?.counted?.(node.id, group, kind, by)
+        },
+        applied: (group, header) => {
+          if (!life.ended) observer?.applied?.(node.id, group, header)
         },
       },
     }

@@ -52,13 +52,9 @@ export function commitsAgree(world: World): boolean {
 export async function logFiles(world: World, id: number, directory: string): Promise<Map<string, Uint8Array>> {
   const { disk } = world.nodes[id]!
   const files = new Map<string, Uint8Array>()
-  for (const name of await disk.list(directory)) {
-    if (!name.endsWith('.log')) continue
-    const file = await disk.open(`${directory}/${name}`, 'read')
-    const bytes = new Uint8Array(await file.sizeBytes())
-    await file.read(0, bytes)
-    await file.close()
-    files.set(name, bytes)
+  for (const path of disk.paths()) {
+    if (path.startsWith(`${directory}/`) && path.endsWith('.log'))
+      files.set(path.slice(directory.length + 1), disk.peek(path)!)
   }
   return files
 }
