@@ -173,6 +173,7 @@ describe('consumer offsets', () => {
     expect(partition.storedOffset({ kind: 'consumer', id: 1 })).toBeUndefined()
     expect(memory.peek(file('consumers', 1))).toBeDefined()
     commit(partition, 1n, store('group', Ident.id(2), 0n), Operation.StoreConsumerOffset)
+    await partition.flush()
     sender.op = 1n
     sender.send('fresh')
     await partition.flush()

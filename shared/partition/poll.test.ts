@@ -88,14 +88,14 @@ describe('poll strategies', () => {
   it('G22: by time, the first message at or after it in log order, with and without an index and with a rebuilt one', async () => {
     const disk = new MemoryDisk()
     const { partition, sender } = await open(disk)
-    const chunks = [1000n, 3000n, 2000n]
+    const chunks = [1000n, 3000n, 2000n, 2100n, 2200n, 2300n]
     const expected = new Map([
       [999n, 0],
       [1000n, 0],
       [1001n, 1],
       [2500n, 1],
       [3000n, 1],
-      [3001n, 3],
+      [3001n, 6],
     ])
     for (const timestamp of chunks) {
       sender.timestamp = timestamp - 1n
@@ -105,7 +105,7 @@ describe('poll strategies', () => {
     const check = async (checked: Partition) => {
       for (const [timestamp, first] of expected) {
         const found = await poll(checked, { kind: 'timestamp', timestamp: Micros(timestamp) })
-        expect(found, `at ${timestamp}`).toEqual(['0:t1000', '1:t3000', '2:t2000'].slice(first))
+        expect(found, `at ${timestamp}`).toEqual(chunks.map((t, n) => `${n}:t${t}`).slice(first))
       }
     }
     await check(partition)
@@ -117,6 +117,19 @@ describe('poll strategies', () => {
       await check(again.partition)
       await again.partition.close()
     }
+  })
+
+  it('G22: by time, go on through memory in order, older batches included', async () => {
+    const { partition, sender } = await open(new MemoryDisk())
+    for (const [n, timestamp] of [1000n, 500n, 2000n].entries()) {
+      sender.timestamp = timestamp - 1n
+      sender.send(`t${timestamp}`)
+      if (n === 0) await partition.flush()
+    }
+    const at = (timestamp: bigint) => poll(partition, { kind: 'timestamp', timestamp: Micros(timestamp) })
+    expect(await at(900n)).toEqual(['0:t1000', '1:t500', '2:t2000'])
+    expect(await at(1001n)).toEqual(['2:t2000'])
+    expect(await at(2001n)).toEqual([])
   })
 
   it('G52 OR-23: go on from below the earliest and from inside a gap, and have nothing beyond the end', async () => {
@@ -347,6 +360,17 @@ describe('damage under a running partition', () => {
         if (from === 1n) expect(got, `byte ${at}`).toEqual([])
       }
     }
+  })
+
+  it('a consumer of single messages in the middle of large batches does not walk their round again', async () => {
+    const disk = new SlowDisk(new MemoryDisk(), 1n, 0)
+    const { partition, sender } = await open(disk)
+    for (let n = 0; n < 40; n++) sender.send(...Array.from({ length: 10 }, () => new Uint8Array(5000)))
+    await partition.flush()
+    await pollOffset(partition, 381n, 1)
+    const before = disk.bytesRead
+    for (let next = 382n; next < 388n; next++) expect(await pollOffset(partition, next, 1)).toHaveLength(1)
+    expect(disk.bytesRead - before).toBeLessThan(6 * 200_000)
   })
 
   it('a consumer that reads on walks no batch twice, whatever the index has', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Micros, Offset } from '../bytes/units.ts'
 import { batchLengthAt, stampBatch } from '../protocol/batch.ts'
+import { encodeAnchor } from '../storage/anchor-file.ts'
 import { type DiskImage, MemoryDisk } from '../storage/memory-disk.ts'
 import type { Partition, PartitionSettings } from './contract.ts'
 import { openPartition } from './open.ts'
@@ -497,6 +498,40 @@ describe('the chain', () => {
     const torn = await build(6, SMALL)
     cut(torn, path(2, 'log'), BATCH + 5)
     expect((await refusal(torn, SMALL)).refusal).toBe('Hole')
+  })
+
+  it('an anchor admits exactly the gap that it names', async () => {
+    const gap = async () => {
+      const disk = await build(2)
+      const log = stamped(10n, [payload(10)])
+      disk.put(path(10, 'log'), log)
+      disk.put(path(10, 'index'), entry(10n, 9n, 0n))
+      return disk
+    }
+    const anchor = { plantedStart: 10n, sealedStart: 0n, sealedEnd: 1n }
+    const admitted = await gap()
+    admitted.put(path(10, 'anchor'), encodeAnchor(hash, anchor))
+    const { partition, host } = await open(admitted)
+    expect(host.kinds()).toEqual(['gap_admitted'])
+    expect(await pollOffset(partition, 0n)).toEqual([...lines(0, 2), '10:m010'])
+    for (const wrong of [{ plantedStart: 11n }, { sealedStart: 1n }, { sealedEnd: 2n }, 'damaged', 'long'] as const) {
+      const disk = await gap()
+      const bytes = encodeAnchor(hash, typeof wrong === 'string' ? anchor : { ...anchor, ...wrong })
+      if (wrong === 'damaged') bytes[20]! ^= 1
+      disk.put(path(10, 'anchor'), wrong === 'long' ? new Uint8Array([...bytes, 0]) : bytes)
+      expect((await refusal(disk)).refusal, String(wrong)).toBe('Hole')
+    }
+  })
+
+  it('a file that changed since it was walked is not written to', async () => {
+    const disk = await build(3)
+    const meddled = Object.create(disk) as MemoryDisk
+    meddled.open = async (file, mode) => {
+      const opened = await disk.open(file, mode)
+      if (file === LOG && mode === 'write') await opened.write(3 * BATCH, [text('somebody else')])
+      return opened
+    }
+    await expect(open(meddled)).rejects.toMatchObject({ refusal: 'StorageSizeMismatch' })
   })
 
   it('a refusal in one segment does not keep the others from being walked and reported', async () => {

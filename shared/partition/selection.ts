@@ -27,7 +27,7 @@ export class Selection {
   /** Nothing more will be taken. */
   full = false
 
-  /** `ceiling` is exclusive. */
+  /** `ceiling` is exclusive; messages become visible by whole batches. */
   constructor(hash: Hash, query: Query, ceiling: bigint, count: number, bytesMax: number) {
     this.hash = hash
     this.query = query
@@ -62,12 +62,7 @@ export class Selection {
         first = Number(skipped)
       }
     }
-    const visible = this.ceiling - base < BigInt(total) ? Number(this.ceiling - base) : total
-    let count = Math.min(visible - first, this.remaining)
-    if (count <= 0) {
-      this.full = true
-      return
-    }
+    let count = Math.min(total - first, this.remaining)
     if (length > this.bytesLeft) {
       count = messagesWithin(view, at, first, count, this.bytesLeft)
       // a message larger than the bound is served alone, or a poll would stop in front of it for ever
