@@ -3,7 +3,14 @@
  * Every replica holds the same table, since only committed ops change it; the victim of an eviction is chosen from
  * committed state alone. A request number is a watermark, not a sequence: gaps are legal.
  */
+import { EngineError } from '../bytes/errors.ts'
 import type { ClientId } from '../bytes/units.ts'
+import { Command } from '../protocol/commands.ts'
+import { HEADER_BYTES, replyLayout } from '../protocol/headers.ts'
+import { frameSize } from '../protocol/seal.ts'
+
+/** Slots that a table can have, whatever is configured (§5). */
+export const CLIENT_SLOTS_MAX = 65_536
 
 /** Replies kept per client; a retry of an older request learns only that it was applied (§5). */
 export const REPLY_RING_CAPACITY = 5
@@ -31,6 +38,17 @@ export interface ClientEntry {
   latestCommit: bigint
 }
 
+/** An entry as a snapshot or a peer tells of it; `replies` are whole frames, oldest first, at least one. */
+export interface StoredClient {
+  readonly slot: number
+  readonly client: ClientId
+  readonly epoch: bigint
+  readonly userId: number
+  readonly watermark: bigint
+  readonly watermarkChecksum: bigint
+  readonly replies: readonly Uint8Array[]
+}
+
 export type RequestVerdict =
   | { readonly kind: 'new' }
   | { readonly kind: 'duplicate'; readonly frame: Uint8Array }
@@ -42,10 +60,12 @@ export type RequestVerdict =
 
 export class ClientTable {
   private readonly slots: (ClientEntry | undefined)[]
+  private readonly capacity: number
   private readonly index = new Map<ClientId, number>()
 
   constructor(capacity: number) {
-    if (!(capacity >= 2 && capacity <= 65_536)) throw new RangeError(`client table of ${capacity} slots`)
+    if (!(capacity >= 2 && capacity <= CLIENT_SLOTS_MAX)) throw new RangeError(`client table of ${capacity} slots`)
+    this.capacity = capacity
     this.slots = new Array<ClientEntry | undefined>(capacity).fill(undefined)
   }
 
@@ -63,6 +83,31 @@ export class ClientTable {
     for (let slot = 0; slot < this.slots.length; slot++) {
       const entry = this.slots[slot]
       if (entry) yield [slot, entry]
+    }
+  }
+
+  /**
+   * Replaces the whole table. It gets as many slots as are configured, or as the highest slot needs.
+   * @throws EngineError ClientTableDecode, before anything is changed.
+   */
+  restore(stored: readonly StoredClient[]): void {
+    const entries = stored.map(entryOf)
+    const taken = new Set<number>()
+    const clients = new Set<ClientId>()
+    for (const { slot, client } of stored) {
+      if (slot >= CLIENT_SLOTS_MAX) throw undecodable(slot, `slot ${slot} is out of range`)
+      if (taken.has(slot)) throw undecodable(slot, `slot ${slot} is named twice`)
+      if (client === 0n || clients.has(client)) throw undecodable(slot, `client ${client.toString(16)} is named twice`)
+      taken.add(slot)
+      clients.add(client)
+    }
+    const slots = stored.reduce((most, { slot }) => Math.max(most, slot + 1), this.capacity)
+    this.slots.length = 0
+    for (let slot = 0; slot < slots; slot++) this.slots.push(undefined)
+    this.index.clear()
+    for (const [at, { slot, client }] of stored.entries()) {
+      this.slots[slot] = entries[at]
+      this.index.set(client, slot)
     }
   }
 
@@ -152,3 +197,26 @@ function push(entry: ClientEntry, reply: CachedReply): void {
   if (entry.replies.length > REPLY_RING_CAPACITY) entry.replies.shift()
   entry.latestCommit = reply.commit
 }
+
+function entryOf({ slot, replies, ...fields }: StoredClient): ClientEntry {
+  const cached = replies.map(frame => cachedReply(slot, fields.client, frame))
+  const newest = cached[cached.length - 1]
+  if (newest === undefined) throw undecodable(slot, `slot ${slot} has no reply`)
+  return { ...fields, replies: cached.slice(-REPLY_RING_CAPACITY), latestCommit: newest.commit }
+}
+
+/** Request number and commit come out of the reply's own header. */
+function cachedReply(slot: number, client: ClientId, frame: Uint8Array): CachedReply {
+  if (frame.length < HEADER_BYTES || frameSize(frame) !== frame.length)
+    throw undecodable(slot, `the reply in slot ${slot} is not as long as it says`)
+  const header = replyLayout.decode(frame)
+  if (header.command !== Command.Reply || header.client !== client || header.commit !== header.op)
+    throw undecodable(slot, `the reply in slot ${slot} is no reply to its client`)
+  return { request: header.request, requestChecksum: header.requestChecksum, commit: header.commit, frame }
+}
+
+const undecodable = (slot: number, message: string): EngineError =>
+  new EngineError('ClientTableDecode', message, {
+    actual: `slot ${slot}`,
+    advice: 'in a cluster wipe this node and let it rejoin; a solo node needs a copy of its directory',
+  })

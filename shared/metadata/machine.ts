@@ -47,6 +47,11 @@ export interface AppliedOp {
 export class MetadataMachine {
   readonly state = new MetadataState()
   readonly clients: ClientTable
+  /**
+   * Ops up to here are in the client table already: it came from a peer that was ahead. They still change the state, and
+   * touch the table no more (§3.6).
+   */
+  tableFrontier = 0n
 
   constructor(clientsTableMax: number) {
     this.clients = new ClientTable(clientsTableMax)
@@ -55,20 +60,21 @@ export class MetadataMachine {
   /** @throws EngineError StateMachine when the body of a committed op cannot be decoded: the log and this build disagree. */
   apply(header: PrepareHeader, body: Uint8Array): AppliedOp {
     const { client, operation, userId, requestChecksum } = header
+    const inTable = header.op <= this.tableFrontier
     const cache = (frame: Uint8Array) => ({ request: header.request, requestChecksum, commit: header.op, frame })
     if (operation === Operation.Register) {
       const reply = committedReply(header, NO_BODY)
-      this.clients.commitRegister(client, userId, cache(reply))
+      if (!inTable) this.clients.commitRegister(client, userId, cache(reply))
       return { reply, topologyChanged: false }
     }
     if (operation === Operation.Logout) {
-      this.clients.remove(client)
+      if (!inTable) this.clients.remove(client)
       return { reply: committedReply(header, NO_BODY), topologyChanged: false }
     }
     const before = this.state.revision
     const result = this.execute(header, body)
     const reply = committedReply(header, result.ok ? result.value : rejectionBody(result.code))
-    this.clients.commitReply(client, cache(reply))
+    if (!inTable) this.clients.commitReply(client, cache(reply))
     const topologyChanged = this.state.revision !== before
     return result.ok ? { reply, topologyChanged } : { reply, topologyChanged, rejected: result.code }
   }
