@@ -2,8 +2,11 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createHash, type Hash } from '../bytes/hash.ts'
 import { Op } from '../bytes/units.ts'
+import { commandName } from '../protocol/commands.ts'
 import { encodeSuffix } from '../protocol/frames.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
+import { doViewChangeLayout, startViewLayout } from '../protocol/headers.ts'
+import { goldenAbsent, goldenFrames } from '../protocol/testing/golden.ts'
 import { buildSuffix, decodeDvcSuffix, decodeHeaders, encodeDvcSuffix } from './suffix.ts'
 import { chainOf, sealedHeader } from './testing/headers.ts'
 
@@ -97,5 +100,35 @@ describe('the suffix of a DoViewChange', () => {
     expect(
       decodeHeaders(hash, Op(8n), encodeSuffix([{ ...early, timestamp: late.timestamp, checksum: log[0]!.checksum }])),
     ).toBeUndefined()
+  })
+})
+
+describe.skipIf(goldenAbsent)('recorded view changes', () => {
+  it('every recorded suffix decodes, and encodes to the same bytes and bits', () => {
+    let votes = 0
+    let starts = 0
+    for (const file of ['three-replica.jsonl', 'transfer-replica.jsonl', 'checkpoint-replica.jsonl']) {
+      for (const frame of goldenFrames(file)) {
+        const name = commandName(frame.command)
+        if (name !== 'DoViewChange' && name !== 'StartView') continue
+        if (!frame.body) continue
+        if (name === 'StartView') {
+          const header = startViewLayout.decode(frame.header)
+          expect(decodeHeaders(hash, header.op, frame.body), frame.where).toBeDefined()
+          starts++
+          continue
+        }
+        const header = doViewChangeLayout.decode(frame.header)
+        const suffix = decodeDvcSuffix(hash, header, frame.body)
+        expect(suffix, frame.where).toBeDefined()
+        expect(encodeDvcSuffix(suffix!), frame.where).toEqual({
+          body: frame.body,
+          nackBitset: header.nackBitset,
+          presentBitset: header.presentBitset,
+        })
+        votes++
+      }
+    }
+    expect([votes > 0, starts > 0]).toEqual([true, true])
   })
 })
