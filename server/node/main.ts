@@ -16,7 +16,6 @@ import { DiskError } from '../../shared/storage/disk.ts'
 import { ExitStatus } from '../../shared/storage/ports.ts'
 import { ClientListener } from './client-listener.ts'
 import { systemClock } from './clock.ts'
-import { ConfigurationError } from './config/problems.ts'
 import { loadNodeConfig, type NodeConfig } from './config.ts'
 import { DirectoryDisk } from './directory-disk.ts'
 import { type DirectoryLock, lockDirectory, NODE_LOCK } from './directory-lock.ts'
@@ -45,8 +44,8 @@ const THREADS_DEFAULT = 4
 
 /** Runs one replica; resolves when it listens. The process ends with the status that says why. */
 export async function runNode(options: NodeOptions): Promise<void> {
-  process.on('uncaughtException', error => die(statusOf(error), error))
-  process.on('unhandledRejection', error => die(statusOf(error), error))
+  process.on('uncaughtException', error => die(faultStatus(error), error))
+  process.on('unhandledRejection', error => die(faultStatus(error), error))
   const config = configured(options)
   const log = openLog(config.logLevel, config.replica.replica)
   for (const warning of config.warnings) log.warn(warning)
@@ -56,7 +55,7 @@ export async function runNode(options: NodeOptions): Promise<void> {
     wipeRuntime(config.dataDirectory)
     await new NodeLife(config, log, lock).run()
   } catch (error) {
-    die(statusOf(error), error)
+    die(bootStatus(error), error)
   }
 }
 
@@ -287,7 +286,7 @@ function locked(config: NodeConfig): DirectoryLock {
   try {
     return lockDirectory(config.dataDirectory, NODE_LOCK)
   } catch (error) {
-    return die(statusOf(error), error)
+    return die(bootStatus(error), error)
   }
 }
 
@@ -304,12 +303,16 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   DirectoryInUse: ExitStatus.Unavailable,
 }
 
-/** What an error that nobody handled means for the exit status: a disk that failed, a boot that was refused, or a fault. */
-function statusOf(error: unknown): ExitStatus {
-  if (error instanceof ConfigurationError) return ExitStatus.Configuration
-  if (error instanceof DiskError) return ExitStatus.FailedPersist
-  if (error instanceof EngineError) return (STATUS_BY_CODE[error.code] as ExitStatus) ?? ExitStatus.RefusedBoot
-  return ExitStatus.Internal
+const isOfDisk = (error: unknown): boolean =>
+  error instanceof DiskError || (error instanceof Error && error.cause !== undefined && isOfDisk(error.cause))
+
+/** An error that nobody handled: the disk failed under it, or this program did. */
+const faultStatus = (error: unknown): ExitStatus => (isOfDisk(error) ? ExitStatus.FailedPersist : ExitStatus.Internal)
+
+/** An error that ended the boot. */
+function bootStatus(error: unknown): ExitStatus {
+  if (!(error instanceof EngineError) || isOfDisk(error)) return faultStatus(error)
+  return (STATUS_BY_CODE[error.code] as ExitStatus) ?? ExitStatus.RefusedBoot
 }
 
 function nested(flat: Readonly<Record<string, unknown>>): Record<string, unknown> {

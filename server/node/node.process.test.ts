@@ -317,6 +317,27 @@ describe('the life of a process', () => {
     expect(numbers.slice(0, acknowledged)).toEqual(Array.from({ length: acknowledged }, (_, index) => index))
   })
 
+  test('a metadata log that the disk refuses ends with 74 too, and every acknowledged change is there again', async () => {
+    const node = await start({ before: 'ulimit -f 16' })
+    const client = clientOf(node)
+    const acknowledged: string[] = []
+    const filling = async (): Promise<void> => {
+      for (;;) {
+        const name = `stream-${acknowledged.length}`
+        await client.createStream(name)
+        acknowledged.push(name)
+      }
+    }
+    const over = filling().catch((error: unknown) => error)
+    expect(await node.end).toBe(74)
+    expect(lastWords(node.lines())).toMatchObject({ status: 74, path: expect.stringContaining('journal.wal') })
+    client.close()
+    expect(await over).toMatchObject({ name: 'ClientError' })
+    expect(acknowledged.length).toBeGreaterThan(5)
+    const names = (await clientOf(await start()).streams()).map(({ name }) => name)
+    expect(names.slice(0, acknowledged.length)).toEqual(acknowledged)
+  })
+
   test('a node that was stopped by a signal for a while says how many ticks it forgives', async () => {
     const node = await start()
     node.child.kill('SIGSTOP')
