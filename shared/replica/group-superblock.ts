@@ -2,11 +2,12 @@
  * The superblock of one group as its host uses it (spec consensus.md §1.4, metadata-storage.md §1.6–1.8): identity check
  * at boot, and writes that carry forward what no writer may lower.
  */
-import { EngineError } from '../bytes/errors.ts'
+import { DecodeError, EngineError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
 import { Checksum, Offset, Op, type ReplicaId, type View } from '../bytes/units.ts'
 import type { Disk } from '../storage/disk.ts'
-import { SuperblockStore } from '../storage/superblock.ts'
+import type { Pairing } from '../storage/snapshot-store.ts'
+import { type SlotReading, SuperblockStore } from '../storage/superblock.ts'
 import { acceptForBoot, type VsrState } from '../storage/superblock-record.ts'
 
 export interface ReplicaIdentity {
@@ -19,6 +20,8 @@ export class GroupSuperblock {
   /** What the newest record says; undefined while none was ever written. */
   recorded: VsrState | undefined
   readonly directory: string
+  /** The snapshot that the next write pairs with; every write carries it. Metadata only. */
+  pairing: Pairing
   private readonly store: SuperblockStore
   private readonly identity: ReplicaIdentity
 
@@ -27,6 +30,7 @@ export class GroupSuperblock {
     this.directory = store.directory
     this.identity = identity
     this.recorded = recorded
+    this.pairing = { op: recorded?.checkpointOp ?? Op(0n), checksum: recorded?.checkpointChecksum ?? Checksum(0n) }
   }
 
   /**
@@ -34,27 +38,12 @@ export class GroupSuperblock {
    * @throws EngineError SuperblockUnreadable, SuperblockIdentityMismatch; DecodeError; DiskError. Nothing is written then.
    */
   static async open(disk: Disk, directory: string, hash: Hash, identity: ReplicaIdentity): Promise<GroupSuperblock> {
-    const { store, verdict } = await SuperblockStore.openWithLatest(disk, directory, hash)
-    if (verdict.kind === 'unreadable') {
-      throw new EngineError('SuperblockUnreadable', `${directory}: ${verdict.why}`, {
-        path: directory,
-        advice: 'inspect both slot files; in a cluster, wipe this directory and let the node rejoin',
-      })
-    }
+    const { store, reading, verdict } = await SuperblockStore.openWithLatest(disk, directory, hash)
+    if (verdict.kind === 'unreadable') throw unreadable(directory, verdict.why, [reading.a, reading.b])
     if (verdict.kind === 'empty') return new GroupSuperblock(store, identity, undefined)
-    const state = acceptForBoot(verdict.payload)
-    const same =
-      state.cluster === identity.cluster &&
-      state.replicaId === identity.replica &&
-      state.replicaCount === identity.replicaCount
-    if (!same) {
-      throw new EngineError('SuperblockIdentityMismatch', `${directory} belongs to another replica or cluster`, {
-        path: directory,
-        expected: `cluster ${identity.cluster}, replica ${identity.replica} of ${identity.replicaCount}`,
-        actual: `cluster ${state.cluster}, replica ${state.replicaId} of ${state.replicaCount}`,
-        advice: 'start the node with the identity that this directory was written under',
-      })
-    }
+    const winner = reading[verdict.winner]
+    const state = accept(winner, verdict.payload)
+    checkIdentity(winner, state, identity)
     return new GroupSuperblock(store, identity, state)
   }
 
@@ -70,8 +59,8 @@ export class GroupSuperblock {
         view,
         logView,
         commitMax: maximum(commitMax, last?.commitMax ?? Op(0n)),
-        checkpointOp: last?.checkpointOp ?? Op(0n),
-        checkpointChecksum: last?.checkpointChecksum ?? Checksum(0n),
+        checkpointOp: this.pairing.op,
+        checkpointChecksum: this.pairing.checksum,
         offsetFrontier,
         offsetReserved: maximum(offsetFrontier, last?.offsetReserved ?? Offset(0n)),
       }
@@ -79,6 +68,62 @@ export class GroupSuperblock {
     this.recorded = written
     return written
   }
+}
+
+/** Where the payload starts in a slot file (§1.2). */
+const PAYLOAD_AT = 28
+
+function unreadable(directory: string, why: string, slots: readonly SlotReading[]): EngineError {
+  const bad = slots.find(slot => slot.class.kind === 'corrupt')
+  const failure = bad?.class.kind === 'corrupt' ? bad.class.failure : undefined
+  const version = bad?.class.kind === 'corrupt' ? bad.class.version : undefined
+  return new EngineError(
+    'SuperblockUnreadable',
+    `${directory}: ${why}${failure ? ` (${bad!.path}, byte ${failure.position}: ${failure.message})` : ''}`,
+    {
+      path: bad?.path ?? directory,
+      ...(failure && { position: failure.position }),
+      ...(failure?.expected !== undefined && { expected: failure.expected }),
+      ...(failure?.actual !== undefined && { actual: failure.actual }),
+      advice:
+        version === undefined
+          ? 'inspect both slot files; in a cluster, wipe this directory and let the node rejoin'
+          : `version ${version} is of a later build: start that one`,
+    },
+  )
+}
+
+function accept({ path }: SlotReading, payload: Uint8Array): VsrState {
+  try {
+    return acceptForBoot(payload)
+  } catch (cause) {
+    if (!(cause instanceof DecodeError)) throw cause
+    const { code, context } = cause
+    throw new EngineError(
+      code,
+      `${path}: ${cause.message}`,
+      { ...context, path, position: PAYLOAD_AT + cause.position },
+      { cause },
+    )
+  }
+}
+
+/** Cluster, then replica, then their number; the position is that of the field in the slot file. */
+function checkIdentity({ path }: SlotReading, state: VsrState, identity: ReplicaIdentity): void {
+  const fields = [
+    { field: 'cluster', at: 0, expected: identity.cluster, actual: state.cluster },
+    { field: 'replica', at: 16, expected: identity.replica, actual: state.replicaId },
+    { field: 'replica count', at: 17, expected: identity.replicaCount, actual: state.replicaCount },
+  ]
+  const wrong = fields.find(({ expected, actual }) => expected !== actual)
+  if (wrong === undefined) return
+  throw new EngineError('SuperblockIdentityMismatch', `${path} was written with another ${wrong.field}`, {
+    path,
+    position: PAYLOAD_AT + wrong.at,
+    expected: `${wrong.field} ${wrong.expected}`,
+    actual: `${wrong.field} ${wrong.actual}`,
+    advice: 'start the node with the identity that this directory was written under',
+  })
 }
 
 const maximum = <T extends bigint>(a: T, b: T): T => (a > b ? a : b)

@@ -56,7 +56,7 @@ export async function readSnapshotFrame(file: DiskFile, sizeBytes: number, hash:
 }
 
 /** Version and op of `[version, created_at, op, …]`, as far as the bytes are what they should be. */
-function peekIntegers(bytes: Uint8Array): { version?: bigint; op?: bigint } {
+export function peekIntegers(bytes: Uint8Array): { version?: bigint; op?: bigint } {
   // fixarray, or array16
   let at = bytes[0] === undefined ? -1 : (bytes[0] & 0xf0) === 0x90 ? 1 : bytes[0] === 0xdc ? 3 : -1
   if (at < 0) return {}
