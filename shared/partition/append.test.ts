@@ -164,10 +164,16 @@ describe('repair', () => {
       const { header, frame } = prepare(op, forwarded(base, [...payloads], 50n + op))
       expect(partition.append('repair', header, frame).ok).toBe(true)
     }
-    expect(partition.repairStanding()).toEqual({ recoveredEnd: 3n, lowestRepaired: 0n })
+    expect(partition.repairStanding()).toEqual({ recoveredEnd: 3n, lowestUnapplied: 0n })
     expect(partition.info()).toMatchObject({ nextOffset: 4n, visibleEnd: 3n, journal: { batches: 1, messages: 1 } })
     const applied = [1n, 2n, 3n].map(op => partition.apply(must(partition.journal.header(Op(op)))))
     expect(applied.map(one => one.baseOffset)).toEqual([undefined, undefined, 3n])
+    expect(partition.repairStanding()).toEqual({ recoveredEnd: 3n })
+    // a later gap is judged by itself
+    const far = prepare(90n, forwarded(70n, ['far'], 99n))
+    partition.append('repair', far.header, far.frame)
+    expect(partition.repairStanding()).toEqual({ recoveredEnd: 3n, lowestUnapplied: 70n })
+    partition.truncateFrom(Op(90n))
     await partition.flush()
     expect(await pollOffset(partition, 0n)).toEqual(['0:a', '1:b', '2:c', '3:d'])
     expect(host.failures).toEqual([])

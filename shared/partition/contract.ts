@@ -157,10 +157,11 @@ export interface Partition {
   /** Ops up to `floor` are in the segments already and will never be applied here (§6.1 of consensus.md). */
   setCommitFloor(floor: Op): void
   /**
-   * For the "connected" test of consensus.md §6.1: the lowest base offset that a repair delivered, and the end (exclusive)
-   * of what was on disk at boot, 0 when nothing was.
+   * For the "connected" test of consensus.md §6.1: the lowest base offset among the journaled batches that are not applied
+   * yet, and the end (exclusive) of what was on disk at boot, 0 when nothing was. Connected means lowest <= end. Read from
+   * the journal each time: what an earlier repair brought says nothing about the present gap.
    */
-  repairStanding(): { readonly lowestRepaired?: Offset; readonly recoveredEnd: Offset }
+  repairStanding(): { readonly lowestUnapplied?: Offset; readonly recoveredEnd: Offset }
   /** Resolves once the disk was read where needed. Rejects with EngineError: `InvalidBatchChecksum`, `InvalidMessageChecksum`, `PartitionClosed`. */
   poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult>
   storedOffset(consumer: ConsumerKey): Offset | undefined

@@ -164,6 +164,15 @@ export class PartitionJournal implements GroupJournal {
     return end
   }
 
+  /** Lowest base offset among the batches that wait to be committed. */
+  lowestUnapplied(): Offset | undefined {
+    let lowest: bigint | undefined
+    for (const [op, { batch }] of this.entries) {
+      if (op > this.appliedOp && batch && (lowest === undefined || batch.baseOffset < lowest)) lowest = batch.baseOffset
+    }
+    return lowest === undefined ? undefined : Offset(lowest)
+  }
+
   /** First and last offset of the unsettled batches. */
   span(): { first: Offset; last: Offset } | undefined {
     let first: bigint | undefined

@@ -49,7 +49,6 @@ export class SegmentedPartition implements Partition {
   /** End of what the segments held at boot (exclusive): repaired batches up to here are on disk already. */
   private readonly recoveredEnd: bigint
   private persistedBytes: bigint
-  private lowestRepaired: bigint | undefined
   /** Offset ops whose file write is still owed. */
   private readonly unwrittenOffsets = new Map<bigint, ConsumerKey>()
   private persistWaiters: { readonly op: bigint; readonly done: () => void }[] = []
@@ -111,12 +110,8 @@ export class SegmentedPartition implements Partition {
     const batch = admitBatch(host.hash, key, role, header, frame, this.nextOffset(), this.recoveredEnd)
     if (batch instanceof EngineError) return { ok: false, error: batch }
     this.journal.store({ header, frame, batch })
-    if (role !== 'repair') this.next = batch.endOffset
-    else {
-      if (batch.endOffset > this.next) this.next = batch.endOffset
-      if (this.lowestRepaired === undefined || batch.baseOffset < this.lowestRepaired)
-        this.lowestRepaired = batch.baseOffset
-    }
+    // repair brings older batches too, and those do not set the counter back
+    if (batch.endOffset > this.next) this.next = batch.endOffset
     return { ok: true, header, frame }
   }
 
@@ -153,11 +148,10 @@ export class SegmentedPartition implements Partition {
     this.journal.setFloor(floor)
   }
 
-  repairStanding(): { readonly lowestRepaired?: Offset; readonly recoveredEnd: Offset } {
+  repairStanding(): { readonly lowestUnapplied?: Offset; readonly recoveredEnd: Offset } {
     const recoveredEnd = Offset(this.recoveredEnd)
-    return this.lowestRepaired === undefined
-      ? { recoveredEnd }
-      : { recoveredEnd, lowestRepaired: Offset(this.lowestRepaired) }
+    const lowestUnapplied = this.journal.lowestUnapplied()
+    return lowestUnapplied === undefined ? { recoveredEnd } : { recoveredEnd, lowestUnapplied }
   }
 
   async poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult> {

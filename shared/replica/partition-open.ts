@@ -94,8 +94,8 @@ function groupJournal(partition: Partition, superblock: GroupSuperblock): GroupJ
     floorOp: () => journal.floorOp(),
     mayAcknowledge: () => journal.mayAcknowledge(),
     connectsAbove(floor, toOp) {
-      const { lowestRepaired, recoveredEnd } = partition.repairStanding()
-      if (lowestRepaired !== undefined) return lowestRepaired <= recoveredEnd
+      const { lowestUnapplied, recoveredEnd } = partition.repairStanding()
+      if (lowestUnapplied !== undefined) return lowestUnapplied <= recoveredEnd
       for (let op = floor + 1n; op <= toOp; op++) {
         const header = journal.header(Op(op))
         if (!header || header.operation === Operation.SendMessages) return false
