@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
+import { Operation } from '../protocol/operations.ts'
 import { commitsAgree, groupsOf, newWorld, startAll } from './testing/worlds.ts'
 import type { World } from './world.ts'
 
@@ -121,6 +122,48 @@ test('a primary that has lost its quorum answers 57 and keeps the op (seed 6)', 
   world.resume(2)
   await world.run(2_000)
   expect(await payloads(world, 0)).toEqual(['late'])
+})
+
+test('a metadata request that is repeated while its op waits for a quorum is executed once', async () => {
+  const world = await threeWithTopic(8n)
+  const client = world.client([0], { followLeader: false })
+  await world.drive(client.connect())
+  world.pause(1)
+  world.pause(2)
+  const created = client.createStream('once')
+  await world.run(6_000)
+  const asked = world
+    .replica(0)
+    .inspect.wal()
+    .entries.filter(entry => entry.operation === Operation.CreateStream).length
+  world.resume(1)
+  world.resume(2)
+  expect(await world.drive(created)).toMatchObject({ name: 'once' })
+  const { entries } = world.replica(0).inspect.wal()
+  expect(entries.filter(entry => entry.operation === Operation.CreateStream)).toHaveLength(asked)
+})
+
+test('topics that come and go faster than they are built leave nothing behind', async () => {
+  const world = await threeWithTopic(9n)
+  const [one, two] = [world.client([0]), world.client([0])]
+  const churn = async (client: Client, name: string) => {
+    for (let round = 0; round < 10; round++) {
+      await client.createTopic('s', name, 3)
+      await client.deleteTopic('s', name)
+    }
+  }
+  await world.drive(Promise.all([churn(one, 'left'), churn(two, 'right')]))
+  const settled = () => [0, 1, 2].every(id => world.replica(id).inspect.groups().length === 1)
+  expect(await world.until(settled, 10_000)).toBe(true)
+  await world.run(3_000)
+  expect(settled()).toBe(true)
+  for (const { disk } of world.nodes) {
+    for (const topic of ['1', '2']) {
+      const path = `streams/0/topics/${topic}/partitions`
+      expect(await disk.list(path).catch(() => [])).toEqual([])
+    }
+  }
+  expect(world.factsOf('partition_refused')).toEqual([])
 })
 
 test('a clean stop of all nodes and a start keep sessions, topics and messages', async () => {

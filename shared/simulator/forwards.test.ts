@@ -1,8 +1,14 @@
 /** Misrouted writes and logins (spec consensus.md §8, drills.md §1.10). */
 import { describe, expect, test } from 'vitest'
+import { Checksum, ClientId, GroupId, Micros, ReplicaId, View } from '../bytes/units.ts'
 import type { Client } from '../client/client.ts'
 import type { ClientError } from '../client/errors.ts'
-import { groupsOf, newWorld, startAll } from './testing/worlds.ts'
+import { produceBatch } from '../protocol/batch.ts'
+import { encodeFrame, sealFrame } from '../protocol/frames.ts'
+import { routedRequestLayout } from '../protocol/headers.ts'
+import { Operation } from '../protocol/operations.ts'
+import { routedRequest } from '../replica/routed-request.ts'
+import { groupsOf, hash, newWorld, startAll } from './testing/worlds.ts'
 import type { World } from './world.ts'
 
 const send = (client: Client, payload = 'x', partition = 0) =>
@@ -128,6 +134,86 @@ describe('a forward', () => {
     world.cut(1, 0)
     expect(await world.drive(pending, 10_000)).toMatchObject({ status: 57 })
     expect(world.factsOf('forward_refused')[0]?.data).toMatchObject({ status: 57 })
+  })
+})
+
+describe('a forged frame', () => {
+  const batch = produceBatch(hash, [{ id: 1n, payload: new Uint8Array([1]), originTimestamp: Micros(1n) }])
+  const forward = (change: Partial<Parameters<typeof routedRequest>[0]> & { encrypted?: number }) => {
+    const fields = {
+      cluster: 0n,
+      replica: ReplicaId(1),
+      client: ClientId(1n),
+      session: 1n,
+      request: 1n,
+      requestChecksum: Checksum(0n),
+      operation: Operation.SendMessages as number,
+      userId: 0,
+      group: GroupId(0n),
+      nonce: 99n,
+      origin: 2,
+      ...change,
+    }
+    return encodeFrame(routedRequestLayout, routedRequest(fields, batch), batch)
+  }
+  const refusals = (world: World) =>
+    world.factsOf('forward_refused').map(({ node, data }) => [node, data.outcome, data.status])
+
+  test('MF-11 that was forwarded once already is not forwarded again', async () => {
+    const world = await withTopic(15n)
+    // Node 2 leads nothing; node 1 believed it did.
+    world.links.send(ReplicaId(1), ReplicaId(2), forward({}))
+    await world.run(100)
+    expect(refusals(world)).toEqual([[2, 2, 58]])
+    expect(world.factsOf('forward_sent')).toEqual([])
+  })
+
+  test('MF-07 MF-08 of a user that does not exist is refused with 41, an encrypted one with 5, a bad batch with its code', async () => {
+    const world = await withTopic(16n)
+    world.links.send(ReplicaId(1), ReplicaId(0), forward({ userId: 7 }))
+    world.links.send(ReplicaId(1), ReplicaId(0), forward({ encrypted: 1 }))
+    const spoilt = forward({})
+    spoilt[spoilt.length - 1]! ^= 1
+    world.links.send(ReplicaId(1), ReplicaId(0), spoilt)
+    await world.run(100)
+    expect(refusals(world)).toEqual([
+      [0, 3, 41],
+      [0, 3, 5],
+      [0, 3, 4027],
+    ])
+    expect(groupsOf(world, 0).find(({ plane }) => plane === 'partition')?.op).toBe('0')
+  })
+
+  test('MF-03 result with the nonce of a request, but of another client or peer, leaves it parked', async () => {
+    const world = await withTopic(17n)
+    const client = staying(world, 1)
+    await world.drive(client.connect())
+    world.cut(0, 1)
+    const pending = failure(send(client))
+    await world.until(() => world.factsOf('forward_sent').length > 0, 1_000)
+    const nonce = BigInt(`0x${world.factsOf('forward_sent')[0]!.data.nonce}`)
+    const result = (id: bigint, peer: number) =>
+      sealFrame(hash, 'ForwardRequestResult', {
+        cluster: 0n,
+        view: View(0),
+        replica: ReplicaId(peer),
+        nonce,
+        client: ClientId(id),
+        status: 0,
+        operation: Operation.SendMessages,
+        op: 1n,
+        commit: 1n,
+        request: 1n,
+        group: GroupId(0n),
+        outcome: 0,
+      })
+    world.links.send(ReplicaId(2), ReplicaId(1), result(1n, 2))
+    world.heal(0, 1)
+    world.links.send(ReplicaId(0), ReplicaId(1), result(77n, 0))
+    world.cut(0, 1)
+    await world.run(100)
+    expect(world.factsOf('forward_answered')).toEqual([])
+    expect(await world.drive(pending, 10_000)).toMatchObject({ status: 57 })
   })
 })
 
