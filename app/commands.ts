@@ -8,18 +8,8 @@ import { ACTION_NAMES, actOnLoad, actOnNode } from './data/actions.ts'
 import { createCell } from './data/cell.ts'
 import { paused, retryNow, shown, togglePause } from './data/store.ts'
 import { token } from './data/token.ts'
+import type { Command } from './keys.ts'
 import { flipTheme, setTheme } from './prefs.ts'
-
-export interface Command {
-  readonly id: string
-  readonly group: 'Go to' | 'View' | 'Nodes' | 'Load'
-  readonly name: string
-  /** One key without modifiers, or Mod+key (Control, or Command on a Mac). */
-  readonly key?: string
-  readonly run: () => void
-  /** Why it cannot run now. */
-  readonly blocked?: string | undefined
-}
 
 export const paletteOpen = createCell(false)
 export const helpOpen = createCell(false)
@@ -92,24 +82,4 @@ export function commandList(go: Go): Command[] {
     blocked: forbidden,
   })
   return list
-}
-
-/** Reads a key press as the `key` of a command. */
-export function pressedKey(event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>): string | undefined {
-  if (event.altKey) return undefined
-  if (event.ctrlKey || event.metaKey) return `Mod+${event.key.toLowerCase()}`
-  return event.key.length === 1 ? event.key.toLowerCase() : undefined
-}
-
-/** How a key is written in help and on buttons. */
-export const keyWord = (key: string): string =>
-  key === ' ' ? 'Space' : key.startsWith('Mod+') ? `Ctrl ${key.slice(4).toUpperCase()}` : key.toUpperCase()
-
-/** Palette search: every word must occur in the name or group, in any order. */
-export function matchCommands(list: readonly Command[], query: string): Command[] {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-  return list.filter(command => {
-    const text = `${command.group} ${command.name}`.toLowerCase()
-    return words.every(word => text.includes(word))
-  })
 }

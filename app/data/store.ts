@@ -9,6 +9,7 @@ import { fold } from '../../shared/inspection/fold.ts'
 import { type ClusterView, EMPTY_VIEW, msOf } from '../../shared/inspection/view.ts'
 import { createCell } from './cell.ts'
 import { onFrame } from './frame.ts'
+import { HistoryOrder } from './history-order.ts'
 import { recordLag } from './lag.ts'
 import { EventRing } from './ring.ts'
 import type { Connection, Source, Stream } from './source.ts'
@@ -52,8 +53,14 @@ function learnSkew(consoleMs: number): void {
 export type Listener = (message: StreamMessage) => void
 
 let waiting: StreamMessage[] = []
+const order = new HistoryOrder()
+/** History follows the greeting at once; longer than this, and the snapshots that wait for it are more worth. */
+const HOLD_MS = 500
+let holdTimer = 0
 let listeners: Listener[] = []
 let stream: Stream | undefined
+/** What the console had when it greeted us: events up to here are history, and say nothing about delay. */
+let historySeq = 0
 
 export function watch(source: Source, onMessage: Listener): void {
   listeners = [onMessage]
@@ -84,21 +91,36 @@ function apply(): void {
   const receivedMs = Date.now()
   let view = latest.get()
   let oldest: number | undefined
-  for (const message of messages) {
+  const folded: StreamMessage[] = []
+  const foldOne = (message: StreamMessage): void => {
+    folded.push(message)
     if (message.event === 'hello' || message.event === 'heartbeat') learnSkew(msOf(message.data.wallUs))
     // The console restarted: its sequences and what it holds begin anew, and so does what we believe.
     if (message.event === 'hello' && view.run !== undefined && view.run !== message.data.run)
       view = { ...EMPTY_VIEW, load: view.load }
+    if (message.event === 'hello') historySeq = message.data.seq
     if (message.event === 'batch') {
       for (const item of message.data) {
         ring.push(item, receivedMs)
-        if ('emittedWallUs' in item && item.emittedWallUs !== undefined) {
-          const at = msOf(item.receivedWallUs ?? item.emittedWallUs)
+        if ('receivedWallUs' in item && item.receivedWallUs !== undefined && (item.consoleSeq ?? 0) > historySeq) {
+          const at = msOf(item.receivedWallUs)
           oldest = oldest === undefined ? at : Math.min(oldest, at)
         }
       }
     } else if (message.event === 'gap') ring.push(message.data, receivedMs)
     view = fold(view, message)
+  }
+  for (const message of messages) {
+    // Another run of the console counts anew.
+    const known = message.event === 'hello' && view.run !== undefined && view.run !== message.data.run ? 0 : view.seq
+    for (const item of order.next(message, known)) foldOne(item)
+  }
+  if (order.holds && holdTimer === 0) {
+    holdTimer = window.setTimeout(() => {
+      holdTimer = 0
+      waiting.unshift(...order.release())
+      onFrame('data', apply)
+    }, HOLD_MS)
   }
   latest.set(view)
   const now = consoleNow()
@@ -107,7 +129,7 @@ function apply(): void {
     viewNow.set(now)
     shown.set({ view, until: ring.next })
   }
-  for (const message of messages) for (const listener of listeners) listener(message)
+  for (const message of folded) for (const listener of listeners) listener(message)
   if (oldest !== undefined) {
     const since = oldest
     // React draws in this frame; the next one begins when its pixels are out.

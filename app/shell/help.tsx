@@ -1,6 +1,7 @@
 import { Dialog } from 'radix-ui'
-import { type Command, helpOpen, keyWord } from '../commands.ts'
+import { helpOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
+import { type Command, keyWord } from '../keys.ts'
 import { prefs, setSingleKeys } from '../prefs.ts'
 import { Glyph } from '../ui/glyph.tsx'
 import { beliefLook, standingLook } from '../ui/states.ts'

@@ -1,7 +1,8 @@
 import { Dialog } from 'radix-ui'
 import { useId, useState } from 'react'
-import { type Command, keyWord, matchCommands, paletteOpen } from '../commands.ts'
+import { paletteOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
+import { type Command, keyWord, matchCommands } from '../keys.ts'
 
 /** Every command by name. A listbox under a text field: focus stays in the field, arrows move the mark. */
 export default function Palette(props: { commands: readonly Command[] }) {

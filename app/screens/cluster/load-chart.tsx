@@ -19,9 +19,9 @@ export default function LoadChart({ load }: { load: LoadState }) {
     () =>
       load.seconds
         // The last second is not over: drawn, it would be a dent that never was.
-        .slice(0, load.state === 'running' ? -1 : undefined)
+        .slice(0, -1)
         .map(second => ({ at: second.atMs, acked: second.acked, sent: second.sent })),
-    [load.seconds, load.state],
+    [load.seconds],
   )
   const marks = useMemo(
     () =>
@@ -75,7 +75,9 @@ export default function LoadChart({ load }: { load: LoadState }) {
                 value: shortWords(fact.kind, fact.about),
                 position: (fact.atMs - first) / (last - first) > 0.72 ? 'insideTopRight' : 'insideTopLeft',
                 // Neighbours take turns in three rows, so that words never lie on each other.
-                dy: (index % 3) * 13 - 12,
+                dy: (index % 3) * 13,
+                fill: 'var(--ink-1)',
+                fontSize: 11,
               }}
             />
           ))}

@@ -287,12 +287,15 @@ function NodeMark(
   )
 }
 
-/** Of a node that is not heard: how it ended and how long ago. */
+/** Of a node that is not heard: how it ended and how long ago, or since when it is silent. */
 function lastWords(process: NodeProcess | undefined, age: number | undefined, now: number): string {
-  const how =
-    process?.exit?.requested === 'kill' ? 'killed ' : process?.exit?.requested === 'terminate' ? 'stopped ' : ''
-  const since = process ? duration(Math.max(0, now - msOf(process.sinceWallUs))) : age === undefined ? '' : ageText(age)
-  return process?.state === 'starting' ? `boots since ${since}` : `${how}${since} ago`
+  if (!process || process.state === 'running')
+    return age === undefined ? 'never heard' : `last heard ${ageText(age)} ago`
+  const since = duration(Math.max(0, now - msOf(process.sinceWallUs)))
+  if (process.state === 'starting') return `boots since ${since}`
+  if (process.state === 'paused') return `held since ${since}`
+  const how = process.exit?.requested === 'kill' ? 'killed ' : process.exit?.requested === 'terminate' ? 'stopped ' : ''
+  return `${how}${since} ago`
 }
 
 /** What the node is on the plane that the ring does not show: how many groups it leads and follows. */

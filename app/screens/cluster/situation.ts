@@ -150,11 +150,13 @@ function nextWithout(
     return times.length === 0 ? 'soon' : `in ${duration(Math.min(...times))}`
   }
   const needed = majorityOf(ids.length) - live.length
+  // Whatever else is wrong: too few to elect anybody.
+  if (needed > 0 && verdict.reason !== 'no_reports') return startMore(needed, verdict.missing)
   switch (verdict.reason) {
     case 'no_reports':
       return 'Wait for a node to answer, or start one.'
     case 'no_quorum':
-      return `${count(needed, 'more node')} must run: start ${names(verdict.missing.slice(0, Math.max(1, needed)))}. Until then writes are refused.`
+      return startMore(Math.max(1, needed), verdict.missing)
     case 'primary_paused':
       return `Resume node-${verdict.last?.node ?? verdict.missing[0]}, or the others elect ${soonest('normalHeartbeat')}.`
     case 'primary_down':
@@ -166,6 +168,9 @@ function nextWithout(
       return 'The next heartbeat or view change settles it.'
   }
 }
+
+const startMore = (needed: number, missing: readonly number[]): string =>
+  `${count(needed, 'more node')} must run for a quorum: start ${names(missing.slice(0, needed))}. Until then writes are refused.`
 
 function primaryElsewhere(
   view: ClusterView,
