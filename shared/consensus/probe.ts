@@ -69,7 +69,6 @@ function nobodyCanAnswer(s: GroupState): boolean {
 }
 
 export function ageSigns(s: GroupState): void {
-  if (s.status !== 'recovering') return
   for (let peer = 0; peer < s.cannotLead.length; peer++) {
     const age = s.cannotLead[peer]
     if (age !== undefined) s.cannotLead[peer] = age + 1

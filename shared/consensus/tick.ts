@@ -14,15 +14,19 @@ import { advanceParked, endWaitForAll } from './view-start.ts'
 
 export function onTick(s: GroupState): void {
   tickPersist(s)
-  ageSigns(s)
+  if (s.status === 'recovering') ageSigns(s)
   tickHearing(s)
-  const { timers } = s
-  for (const name of TIMER_ORDER) timers[name].advance()
-  for (const name of TIMER_ORDER) if (timers[name].fired) FIRED[name](s)
+  let fired = false
+  for (const timer of s.timerList) {
+    if (!timer.ticking) continue
+    if (timer.remaining > 0) timer.remaining--
+    if (timer.remaining === 0) fired = true
+  }
+  if (fired) for (const name of TIMER_ORDER) if (s.timers[name].fired) FIRED[name](s)
   if (s.selfAckDue) selfAck(s)
   if (s.commitMin < s.commitMax) walkCommits(s)
   if (s.parked !== undefined) advanceParked(s)
-  tickRepair(s)
+  if (s.repair !== undefined) tickRepair(s)
 }
 
 const FIRED: Record<keyof Timers, (s: GroupState) => void> = {

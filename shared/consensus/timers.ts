@@ -44,10 +44,6 @@ export class Timer {
     this.remaining = base + random.upTo(base)
   }
 
-  advance(): void {
-    if (this.ticking && this.remaining > 0) this.remaining--
-  }
-
   get fired(): boolean {
     return this.ticking && this.remaining === 0
   }

@@ -18,7 +18,7 @@ import type {
   TimerTicks,
 } from '../contract.ts'
 import { createGroup } from '../group.ts'
-import { RULES_ON } from '../rules.ts'
+import { RULES_ON, type Rules } from '../rules.ts'
 import { AgreementChecker, type Durable } from './checker.ts'
 import { Dice } from './dice.ts'
 import { MemoryJournal, type TestJournal, WalJournal } from './journal.ts'
@@ -65,6 +65,7 @@ export interface ClusterOptions {
   /** Ops that a partition keeps behind its commit. */
   readonly ring?: number
   readonly firstHeartbeatTicks?: number
+  readonly rules?: Rules
   /** Ticks at which each replica starts; absent: at 0. */
   readonly startAt?: readonly (number | undefined)[]
 }
@@ -183,7 +184,7 @@ export class TestCluster {
       probeAttemptsMax: 5,
       repairChunkMax: 128,
       timers: timers ?? FAST,
-      rules: RULES_ON,
+      rules: this.options.rules ?? RULES_ON,
       hash: this.hash,
       incarnation: plane === 'metadata' ? (BigInt(node.life + 1) << 8n) | BigInt(node.replica) | 1n : 0n,
       ...(firstHeartbeatTicks === undefined ? {} : { firstHeartbeatTicks }),
