@@ -3,6 +3,7 @@
  * console. Wrong usage exits with 2.
  */
 import { Command } from 'commander'
+import { registerBench } from './bench.ts'
 import { registerConsole } from './console.ts'
 import { registerInspect } from './inspect.ts'
 import { registerNode } from './node.ts'
@@ -15,5 +16,6 @@ const program = new Command('quorumscope')
 registerConsole(program)
 registerNode(program)
 registerInspect(program)
+registerBench(program)
 
 await program.parseAsync()
