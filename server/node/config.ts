@@ -156,6 +156,7 @@ function replicaConfig(
       evictedRingCapacity: values['partition.evicted_ring_capacity'],
       evictedRingBytesMax: values['partition.evicted_ring_bytes_max'],
     },
+    superblockWedgedFatalMs: values['cluster.superblock_wedged_fatal_timeout'],
     validateChecksum: values['system.partition.validate_checksum'],
     messageBytesMax: values['message_bus.max_message_size'],
     rules: RULES_ON,

@@ -60,8 +60,8 @@ function newCore(config: ReplicaConfig, ports: ReplicaPorts): Core {
 async function recover(core: Core, step: (step: RecoveryStep) => void): Promise<RecoveredMetadata> {
   try {
     const { username, password } = core.config.root
-    seedRoot(core.machine.state, username, await core.ports.passwords.hash(password))
-    return await recoverMetadata(core, step)
+    const passwordHash = await core.ports.passwords.hash(password)
+    return await recoverMetadata(core, () => seedRoot(core.machine.state, username, passwordHash), step)
   } catch (cause) {
     const error =
       cause instanceof EngineError

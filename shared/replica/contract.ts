@@ -60,6 +60,8 @@ export interface ReplicaConfig {
     readonly evictedRingCapacity: number
     readonly evictedRingBytesMax: number
   }
+  /** Time for which the metadata superblock may fail before the node ends with status 3; 0: never. Default: two minutes. */
+  readonly superblockWedgedFatalMs?: number
   readonly validateChecksum: boolean
   readonly messageBytesMax: number
   readonly rules: Rules

@@ -16,6 +16,13 @@ export interface ReplicaIdentity {
   readonly replicaCount: number
 }
 
+export interface PairToWrite {
+  readonly view: View
+  readonly logView: View
+  readonly commitMax: Op
+  readonly frontier: Offset
+}
+
 export class GroupSuperblock {
   /** What the newest record says; undefined while none was ever written. */
   recorded: VsrState | undefined
@@ -48,17 +55,25 @@ export class GroupSuperblock {
   }
 
   /** Writes the pair. `frontier` is sampled when the write's turn comes; it and the reservation never go down. */
-  async write(view: View, logView: View, commitMax: Op, frontier: () => Offset): Promise<VsrState> {
+  write(view: View, logView: View, commitMax: Op, frontier: () => Offset): Promise<VsrState> {
+    return this.writeWith(() => ({ view, logView, commitMax, frontier: frontier() }))
+  }
+
+  /** Writes what `capture` returns when the write's turn comes. A pair below the recorded one is replaced by that one. */
+  async writeWith(capture: () => PairToWrite): Promise<VsrState> {
     const written = await this.store.write(() => {
       const last = this.recorded
-      const offsetFrontier = maximum(frontier(), last?.offsetFrontier ?? Offset(0n))
+      const wanted = capture()
+      const older = last !== undefined && (wanted.view < last.view || wanted.logView < last.logView)
+      const { view, logView } = older ? last : wanted
+      const offsetFrontier = maximum(wanted.frontier, last?.offsetFrontier ?? Offset(0n))
       return {
         cluster: this.identity.cluster,
         replicaId: this.identity.replica,
         replicaCount: this.identity.replicaCount,
         view,
         logView,
-        commitMax: maximum(commitMax, last?.commitMax ?? Op(0n)),
+        commitMax: maximum(wanted.commitMax, last?.commitMax ?? Op(0n)),
         checkpointOp: this.pairing.op,
         checkpointChecksum: this.pairing.checksum,
         offsetFrontier,

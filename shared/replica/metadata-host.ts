@@ -13,11 +13,13 @@ import type { Wal } from '../storage/wal.ts'
 import type { Core } from './core.ts'
 import { type GroupHooks, GroupHost } from './group-host.ts'
 import type { GroupSuperblock } from './group-superblock.ts'
+import { Checkpoint } from './metadata-checkpoint.ts'
 import type { Outcome } from './pending.ts'
 import { type RoutedFields, routedRequest } from './routed-request.ts'
 
-/** Consecutive failures of the superblock after which the node gives up: two minutes of retries a second apart (§1.4). */
-const WEDGED_FAILURES = 120
+/** Default time for which the superblock may fail before the node gives up; retries settle at one a second (§1.7). */
+const WEDGED_FATAL_MS = 120_000
+const RETRY_MS = 1_000
 
 /** Failures of an append that are none of the disk: nothing was written, and the group undoes the op. */
 const NOT_THE_DISK: ReadonlySet<string> = new Set(['WAL_TRUNCATED', 'WAL_SLOT_TAKEN', 'WAL_LENGTH'])
@@ -26,6 +28,9 @@ export class MetadataHost {
   readonly host: GroupHost
   readonly wal: Wal
   readonly superblock: GroupSuperblock
+  readonly checkpoint: Checkpoint
+  /** The op that the state machine is at. The group counts an op as committed before it is applied here. */
+  applied: Op
   private readonly core: Core
   private readonly topologyChanged: () => void
   /** Clients whose request is queued or in flight, by token: one at a time per client (§3.5). */
@@ -38,6 +43,8 @@ export class MetadataHost {
     this.wal = wal
     this.superblock = superblock
     this.topologyChanged = topologyChanged
+    this.applied = group.commitMin
+    this.checkpoint = new Checkpoint(core, group, { wal, superblock })
     this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
   }
 
@@ -45,11 +52,15 @@ export class MetadataHost {
     return this.host.group
   }
 
-  /** False when the log has no room for what may be in flight; without checkpoints that is final (§2.2). */
+  /** False when the log has no slot for everything that is queued or in flight and one more (§2.2): checkpoints free them. */
   hasRoom(): boolean {
-    // A slot must be free for everything that may be queued or in flight, or an append would fail after it was promised.
-    const { prepareDepth, requestDepth } = this.group.config
-    return this.wal.remainingCapacity() > prepareDepth + requestDepth
+    const { op, requestQueue } = this.group.snapshot()
+    return Number(op - this.wal.floorOp()) + requestQueue < this.wal.slots
+  }
+
+  tick(): void {
+    this.host.tick(this.core.ports.clock.nowMicros())
+    this.checkpoint.tick(this.applied)
   }
 
   /** An op of this client is queued, in flight, or in the log and not applied: it must not be proposed again. */
@@ -132,6 +143,7 @@ export class MetadataHost {
   }
 
   private append(action: Extract<GroupAction, { kind: 'append' }>): void {
+    this.checkpoint.consider(this.applied)
     this.wal.append(action.frame, result => {
       if (result.ok) {
         this.core.events.count(this.group, 'prepare_journaled')
@@ -157,6 +169,7 @@ export class MetadataHost {
       })
     }
     const applied = this.core.machine.apply(header, frameBody(frame))
+    this.applied = op
     if (applied.topologyChanged) this.topologyChanged()
     this.core.events.count(this.group, 'op_applied')
     const name = operationName(header.operation) ?? String(header.operation)
@@ -181,7 +194,8 @@ export class MetadataHost {
     this.superblockFailures++
     const error = cause instanceof Error ? cause.message : String(cause)
     this.core.events.group(this.group, 'superblock_failed', 'fact', { error, failures: this.superblockFailures })
-    if (this.superblockFailures >= WEDGED_FAILURES) {
+    const fatalMs = this.core.config.superblockWedgedFatalMs ?? WEDGED_FATAL_MS
+    if (fatalMs > 0 && this.superblockFailures >= Math.max(1, Math.floor(fatalMs / RETRY_MS))) {
       this.core.ports.halt.fatal(
         ExitStatus.WedgedSuperblock,
         new EngineError(

@@ -81,7 +81,7 @@ export function assembleReplica(
 
   const tick = () => {
     core.tick++
-    metadata.host.tick(core.ports.clock.nowMicros())
+    metadata.tick()
     partitions.tick()
     core.pending.expire(core.tick)
     forwards.tick()
