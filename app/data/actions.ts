@@ -67,13 +67,14 @@ export const ACTION_NAMES: Readonly<Record<NodeAction, string>> = {
 
 export async function actOnNode(node: number, action: NodeAction): Promise<void> {
   const key = newKey()
+  const before = shown.get().view.nodes.get(node)?.process?.pid
   const result = await perform(
     ['node', node, action],
     () => liveSource.act(`/api/nodes/${node}/${action}`, {}, actionResult, key),
     `${ACTION_NAMES[action]} node-${node}`,
   ).catch(() => undefined)
   if (!result) return
-  const pid = result.node.pid ?? undefined
+  const pid = result.node.pid ?? before ?? undefined
   toast({
     tone: action === 'start' || action === 'resume' ? 'good' : 'plain',
     words: `${SAID[action]} node-${node}${pid === undefined ? '.' : `, pid ${pid}.`}`,

@@ -127,28 +127,28 @@ const Strip = memo(function Strip() {
   )
 })
 
-const WEIGHTY = new Set([
-  'process_exited',
-  'process_paused',
-  'process_started',
-  'process_resumed',
-  'view_change_started',
-  'view_started',
-  'node_silent',
-  'load_stalled',
-  'gap',
-])
+const WEIGHT: Readonly<Record<string, number>> = {
+  process_exited: 5,
+  gap: 4,
+  node_silent: 3,
+  process_paused: 3,
+  process_started: 2,
+  process_resumed: 2,
+  load_stalled: 2,
+  view_started: 1,
+  view_change_started: 1,
+}
 
+/** Marks of weight, the gravest first: a lighter one that would lie on it is left to the log. */
 function weighty(fromMs: number, toMs: number, until: number): { event: RingEvent; share: number }[] {
   const marks: { event: RingEvent; share: number }[] = []
-  let last = Number.POSITIVE_INFINITY
-  for (const event of ring.newestFacts(400, until)) {
-    if (event.wallMs < fromMs) break
-    if (!WEIGHTY.has(event.kind) || event.wallMs >= toMs) continue
+  const found = ring
+    .newestFacts(400, until)
+    .filter(event => event.wallMs >= fromMs && event.wallMs < toMs && WEIGHT[event.kind] !== undefined)
+  found.sort((a, b) => WEIGHT[b.kind]! - WEIGHT[a.kind]! || b.ordinal - a.ordinal)
+  for (const event of found) {
     const share = (event.wallMs - fromMs) / WINDOW_MS
-    const x = share * STRIP_WIDTH
-    if (last - x < MARK_GAP) continue
-    last = x
+    if (marks.some(mark => Math.abs(mark.share - share) * STRIP_WIDTH < MARK_GAP)) continue
     marks.push({ event, share })
   }
   return marks

@@ -33,7 +33,7 @@ export default function ClusterScreen() {
       <h1 className="sr">Cluster</h1>
       <div className="screen cl">
         <Now group={selected} details={details} nothingHere={group === undefined} />
-        <div className="r1">
+        <div className="r1 inner-scroll">
           <RingPane
             view={view}
             group={selected}

@@ -180,32 +180,40 @@ function Running({ load }: { load: LoadState }) {
         <Figure name="lost" value={ledger.lost} {...verdictOf(ledger.lost)} />
         <Figure name="duplicate" value={ledger.duplicate} {...verdictOf(ledger.duplicate)} />
       </div>
-      <p className="load-verdict" data-testid="load-verdict" data-verdict={load.verdict.kind}>
-        {load.verdict.kind !== 'none' && (
-          <Glyph
-            name={
-              load.verdict.kind === 'nothing_lost' ? 'ok' : load.verdict.kind === 'not_all_read' ? 'unknown' : 'fail'
-            }
-            state={
-              load.verdict.kind === 'nothing_lost' ? 'ok' : load.verdict.kind === 'not_all_read' ? 'none' : 'danger'
-            }
-          />
-        )}
+      <p
+        className="load-verdict"
+        data-testid="load-verdict"
+        data-verdict={load.verdict.kind}
+        title={load.verdict.words}
+      >
+        {load.verdict.kind !== 'none' && <Glyph {...VERDICTS[load.verdict.kind]} />}
         <span className="ink-1">{load.verdict.words}</span>
-        <span className="ink-3">
+      </p>
+      <p className="load-more">
+        <span>
           {load.latency
             ? `p50 ${duration(load.latency.p50)}, p99 ${duration(load.latency.p99)}, max ${duration(load.latency.max)}`
-            : ''}
+            : 'no acknowledgement yet'}
         </span>
+        {load.lastError && (
+          <span className="ellipsis" title={visible(load.lastError.message)}>
+            last refusal <code>{load.lastError.code}</code> <Age atMs={msOf(load.lastError.atWallUs)} />
+          </span>
+        )}
         <Age atMs={msOf(load.takenWallUs)} by="load client" push />
       </p>
-      {load.lastError && (
-        <p className="note micro">
-          Last refusal <code>{load.lastError.code}</code> {visible(load.lastError.message)}
-        </p>
-      )}
     </>
   )
+}
+
+const VERDICTS: Readonly<
+  Record<Exclude<LoadState['verdict']['kind'], 'none'>, { name: GlyphName; state: StateColour }>
+> = {
+  nothing_lost: { name: 'ok', state: 'ok' },
+  not_all_read: { name: 'prepared', state: 'none' },
+  lost: { name: 'fail', state: 'danger' },
+  duplicate: { name: 'fail', state: 'danger' },
+  corrupt: { name: 'fail', state: 'danger' },
 }
 
 const verdictOf = (wrong: number): { glyph: GlyphName; colour: StateColour } =>

@@ -63,7 +63,7 @@ export default function NodeScreen() {
   return (
     <div className="screen nd">
       <Head view={view} node={node} id={id} />
-      <div className="nd-cols">
+      <div className="nd-cols inner-scroll">
         <div className="nd-left">
           <ProcessPane node={node} id={id} />
           <GroupList

@@ -35,7 +35,7 @@ export default function PartitionScreen() {
           <>
             <Now state={state} />
             <ChainPane state={state} />
-            <div className="bottom">
+            <div className="bottom inner-scroll">
               <BatchesPane state={state} />
               <IndexPane state={state} />
               <BatchPane state={state} />

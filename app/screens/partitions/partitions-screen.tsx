@@ -107,6 +107,7 @@ export default function PartitionsScreen() {
         title="All partitions"
         label="offsets by the primary; a number of a node is its own word"
         testId="partitions"
+        className="inner-scroll"
       >
         {all === 0 ? (
           <NoPartitions />

@@ -66,7 +66,7 @@ export default function SuperblocksScreen() {
           loading={answers.some(answer => answer.loading && nodes.get(answer.node)?.process?.state === 'running')}
           down={ids.filter(id => nodes.get(id)?.process?.state !== 'running')}
         />
-        <div className="cols">
+        <div className="cols inner-scroll">
           <Pane
             title="Superblocks"
             label={`${count(rows.length, 'pair')} on ${count(new Set(rows.map(row => row.node)).size, 'node')}`}
