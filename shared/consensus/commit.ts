@@ -4,8 +4,9 @@
  */
 import type { Op } from '../bytes/units.ts'
 import { storedAt } from './log.ts'
+import { needTransfer } from './repair.ts'
 import { promoteQueued } from './requests.ts'
-import { flow, type GroupState, isActingPrimary, isTransferring, maxOp, next } from './state.ts'
+import { flow, type GroupState, isActingPrimary, isTransferring, maxOp, minOp, next, primaryOf } from './state.ts'
 
 export function learnCommit(s: GroupState, commit: Op): void {
   s.commitMax = maxOp(s.commitMax, commit)
@@ -14,6 +15,8 @@ export function learnCommit(s: GroupState, commit: Op): void {
 /** Applies everything that may be applied. Ops at or below `commitMax` that are missing or unproven stop the walk. */
 export function walkCommits(s: GroupState): void {
   if (s.status === 'recovering' || isTransferring(s)) return
+  if (s.commitMin >= s.commitMax || s.commitMin >= s.proven) return
+  if (s.mustConnect && !connects(s)) return
   const from = s.commitMin
   const asPrimary = isActingPrimary(s)
   while (s.commitMin < s.commitMax && s.commitMin < s.proven) {
@@ -32,6 +35,18 @@ export function walkCommits(s: GroupState): void {
     promoteQueued(s)
     syncPrepareTimer(s)
   }
+}
+
+/**
+ * After a whole-cluster restart the ops of a partition start anew behind the longest replica's disk. On a shorter one the
+ * first of them would leave a hole, so it is not applied: a transfer must fill the gap (design.md §3).
+ */
+function connects(s: GroupState): boolean {
+  const last = minOp(s.proven, s.commitMax)
+  // A floor or an installed transfer has settled the question.
+  s.mustConnect = s.commitMin === 0n && s.journal.connectsAbove?.(s.commitMin, last) === false
+  if (s.mustConnect) needTransfer(s, primaryOf(s, s.view), 'not_connected')
+  return !s.mustConnect
 }
 
 /** The Prepare timer ticks exactly while prepares are in flight (§4). */

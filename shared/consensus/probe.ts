@@ -34,7 +34,7 @@ export function onProbeTimer(s: GroupState): void {
   const timer = s.timers.requestStartView
   if (s.status === 'recovering') {
     s.probeAttempts++
-    if (s.probeAttempts >= s.config.probeAttemptsMax || nobodyCanAnswer(s)) {
+    if (s.probeAttempts >= s.config.probeAttemptsMax) {
       giveUpProbing(s)
       return
     }

@@ -245,7 +245,7 @@ function settleFloor(s: GroupState, from: ReplicaId, evictedTo: Op): boolean {
 }
 
 /** Repair cannot help any more. The replica stays what it is, behind and without a vote, until a transfer is installed. */
-function needTransfer(s: GroupState, peer: ReplicaId, reason: string): void {
+export function needTransfer(s: GroupState, peer: ReplicaId, reason: string): void {
   s.repair = undefined
   s.transferStage = 'awaiting_target'
   fact(s, 'transfer_needed', { peer, op: next(s.commitMin), detail: { reason } })

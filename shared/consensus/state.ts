@@ -142,6 +142,8 @@ export class GroupState {
    * held in memory and acknowledged is gone, and its denials are worth less than anybody's memory.
    */
   amnesiac: boolean
+  /** A restarted partition replica has not applied anything yet: what comes first must join what its segments hold. */
+  mustConnect: boolean
   /** An amnesiac candidate has waited a whole status timeout for all votes, and decides with those it has. */
   waitedForAll = false
 
@@ -184,6 +186,7 @@ export class GroupState {
     this.chainChecksum = restore.lastPrepareChecksum
     this.lastTimestamp = restore.lastTimestamp
     this.amnesiac = config.plane === 'partition' && restore.join === 'probe'
+    this.mustConnect = this.amnesiac
   }
 }
 

@@ -3,11 +3,12 @@ import { createHash, type Hash } from '../bytes/hash.ts'
 import { Checksum, Op, ReplicaId, View } from '../bytes/units.ts'
 import { Command } from '../protocol/commands.ts'
 import { encodeSuffix, sealFrame } from '../protocol/frames.ts'
-import { prepareLayout, startViewLayout } from '../protocol/headers.ts'
+import { prepareLayout, prepareOkLayout, startViewLayout } from '../protocol/headers.ts'
+import { restampView } from '../protocol/seal.ts'
 import type { GroupJournal } from './contract.ts'
 import { createGroup } from './group.ts'
 import { type ClusterOptions, TestCluster } from './testing/cluster.ts'
-import { chainOf } from './testing/headers.ts'
+import { chainOf, sealedHeader } from './testing/headers.ts'
 
 let hash: Hash
 beforeAll(async () => {
@@ -369,6 +370,8 @@ function alone(overrides: {
 }) {
   const log = chainOf(hash, overrides.log ?? 0)
   const truncated: bigint[] = []
+  const appended: bigint[] = []
+  const acked: bigint[] = []
   const held = new Map(log.map(header => [header.op as bigint, header]))
   const journal: GroupJournal = {
     header: op => held.get(op),
@@ -402,8 +405,18 @@ function alone(overrides: {
     },
     journal,
   )
+  let pair: { view: View; logView: View } | undefined
+  const persisted = () => {
+    if (pair !== undefined) feed({ kind: 'superblockWritten', ...pair })
+    pair = undefined
+  }
   const feed = (event: Parameters<typeof g.step>[0]) => {
     for (const action of g.step(event)) {
+      if (action.kind === 'append') appended.push(action.header.op)
+      if (action.kind === 'send' && command(action.frame) === Command.PrepareOk) {
+        acked.push(prepareOkLayout.decode(action.frame).op)
+      }
+      if (action.kind === 'persistSuperblock') pair = { view: action.view, logView: action.logView }
       if (action.kind !== 'truncate') continue
       truncated.push(action.fromOp)
       for (const op of [...held.keys()]) if (op >= action.fromOp) held.delete(op)
@@ -430,7 +443,7 @@ function alone(overrides: {
     expect(startViewLayout.size).toBe(256)
     feed({ kind: 'frame', from: ReplicaId(fields.view % 3), bytes: frame, nowMicros: 1n as never })
   }
-  return { group: g, startView, truncated, feed }
+  return { group: g, log, startView, truncated, appended, acked, feed, persisted }
 }
 
 describe('a recovering replica and the StartViews that reach it', () => {
@@ -477,6 +490,29 @@ describe('a recovering replica and the StartViews that reach it', () => {
     startView({ view: 1, op: 9, commit: 6, incarnation: 77n, headers: 4 })
     startView({ view: 1, op: 7, commit: 7, incarnation: 0n, headers: 1 })
     expect([g.snapshot().op, g.commitMin, truncated]).toEqual([9n, 7n, []])
+  })
+
+  it('an entry that no announced header vouches for is not acknowledged, and a live prepare of the view replaces it', () => {
+    const { group: g, log, startView, truncated, appended, acked, feed, persisted } = alone({ log: 6, commit: 5 })
+    startView({ view: 2, op: 8, commit: 5, incarnation: 77n })
+    feed({ kind: 'tick', nowMicros: 1n as never })
+    persisted()
+    expect(g.snapshot()).toMatchObject({ status: 'normal', view: 2, logView: 1, viewDurable: 2 })
+    const { frame } = sealedHeader(hash, { op: 6n, parent: log[4]!.checksum, flavour: 9, view: 2, commit: 5n })
+    feed({ kind: 'frame', from: ReplicaId(2), bytes: frame, nowMicros: 1n as never })
+    expect([truncated, appended, acked]).toEqual([[6n], [6n], []])
+  })
+
+  it('one that a live prepare of the view confirms is acknowledged from then on', () => {
+    const { group: g, log, startView, truncated, appended, acked, feed, persisted } = alone({ log: 6, commit: 5 })
+    startView({ view: 2, op: 8, commit: 5, incarnation: 77n })
+    feed({ kind: 'tick', nowMicros: 1n as never })
+    persisted()
+    const frame = restampView(prepareLayout.encode(log[5]!), View(2))
+    feed({ kind: 'frame', from: ReplicaId(2), bytes: frame, nowMicros: 1n as never })
+    persisted()
+    expect(g.snapshot().logView).toBe(2)
+    expect([truncated, appended, [...new Set(acked)]]).toEqual([[], [], [6n]])
   })
 
   it('casts no vote and joins no election, whatever it hears', () => {

@@ -146,7 +146,6 @@ export class MemoryJournal implements TestJournal {
   private appliedOp = 0n
   private next: bigint
   private readonly recovered: bigint
-  private firstRepaired: bigint | undefined
   failNext = 0
   hold = false
 
@@ -179,7 +178,12 @@ export class MemoryJournal implements TestJournal {
     return { held: this.next, reserved: this.next }
   }
   connectsAbove(_floor: Op, _toOp: Op) {
-    return this.firstRepaired !== undefined && this.firstRepaired <= this.recovered
+    let lowest: bigint | undefined
+    for (const [op, { frame }] of this.entries) {
+      const offset = new DataView(frame.buffer).getBigUint64(OFFSET_AT, true)
+      if (op > this.appliedOp && (lowest === undefined || offset < lowest)) lowest = offset
+    }
+    return lowest !== undefined && lowest <= this.recovered
   }
   append({ role, header, frame }: Append) {
     if (this.entries.has(header.op)) throw new Error(`op ${header.op} is appended over a held one`)
@@ -192,8 +196,6 @@ export class MemoryJournal implements TestJournal {
       this.events.push({ kind: 'appendFailed', op: header.op, checksum: header.checksum })
       return
     }
-    if (role === 'repair' && (this.firstRepaired === undefined || offset < this.firstRepaired))
-      this.firstRepaired = offset
     if (offset + 1n > this.next) this.next = offset + 1n
     this.entries.set(header.op, { header, frame: stored })
     this.events.push({ kind: 'appended', header })
