@@ -136,19 +136,34 @@ async function until(condition: () => boolean | Promise<boolean>, what: string |
   }
 }
 
-/** A page without pixels: it reads the stream and folds it. */
-class Watcher {
+/** A page without pixels: it reads the stream, folds it, and remembers how it would have drawn a replica after each message. */
+class Page {
   readonly reader: SseReader
   view: ClusterView = EMPTY_VIEW
+  /** `group/node` to the standings drawn, without repetition. */
+  readonly drawn = new Map<string, string[]>()
   #folded = 0
   constructor(url: string) {
     this.reader = new SseReader(`${url}/api/events`)
   }
   now(): ClusterView {
     const { messages } = this.reader
-    while (this.#folded < messages.length)
-      this.view = fold(this.view, messages[this.#folded++] as unknown as StreamMessage)
+    for (; this.#folded < messages.length; this.#folded++) {
+      const message = messages[this.#folded]!
+      this.view = fold(this.view, message as unknown as StreamMessage)
+      for (const [key, standings] of this.drawn) {
+        const [group, node] = key.split('/') as [string, string]
+        const { kind } = standingOf(this.view, group, Number(node), message.atMs)
+        if (standings.at(-1) !== kind) standings.push(kind)
+      }
+    }
     return this.view
+  }
+  follow(group: string, node: number): string[] {
+    this.now()
+    const standings: string[] = []
+    this.drawn.set(`${group}/${node}`, standings)
+    return standings
   }
   primary(group: string) {
     return primaryOf(this.now(), group, Date.now())
@@ -163,7 +178,7 @@ describe('a cluster under load, watched through the stream', () => {
     const console = await start()
     const settled = await console.allRunning(3)
     expect(settled.nodes.map(node => node.snapshot!.metadata.view)).toEqual([0, 0, 0])
-    const page = new Watcher(console.url)
+    const page = new Page(console.url)
     await console.post('/api/load', { action: 'start', settings: { ratePerSecond: 300, segmentSizeBytes: 1 << 20 } })
     await until(async () => (await console.load()).ledger.readBack > 300, 'messages are read back')
     const groups = (await console.load()).partitions.map(partition => partition.group!)
@@ -176,13 +191,14 @@ describe('a cluster under load, watched through the stream', () => {
     const { acked } = (await console.load()).ledger
     await until(async () => (await console.load()).ledger.acked > acked + 300, 'the load goes on')
     expect(page.primary(groups[0]!)).toMatchObject({ kind: 'primary', node: 0 })
-    const drawn = new Set<string>()
+    const drawn = page.follow(groups[0]!, 2)
     await console.act('start', 2)
-    await until(() => {
-      drawn.add(page.standing(groups[0]!, 2))
-      return page.standing(groups[0]!, 2) === 'healthy'
-    }, 'node-2 has caught up')
-    expect(drawn.has('recovering') || drawn.has('behind')).toBe(true)
+    await until(() => page.standing(groups[0]!, 2) === 'healthy', 'node-2 has caught up')
+    // First what it is, then how far it is behind, and healthy only in the end.
+    expect(drawn.indexOf('healthy')).toBeGreaterThan(
+      drawn.findIndex(kind => kind === 'recovering' || kind === 'behind'),
+    )
+    expect(drawn.filter(kind => kind === 'recovering' || kind === 'behind').length).toBeGreaterThan(0)
 
     // The primary dies: no primary, then a new one.
     await console.act('kill', 0)

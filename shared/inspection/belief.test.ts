@@ -231,6 +231,32 @@ describe('the belief matrix', () => {
   })
 })
 
+it('a restarted node is unknown until it has spoken itself, however fresh the words of its former life are', () => {
+  const restarted = [
+    ...settled(),
+    processes('running', 'stopped', 'running'),
+    processes('running', 'running', 'running'),
+  ]
+  expect(judge(restarted).standing(1)).toMatchObject({ kind: 'unknown' })
+  expect(judge([...restarted, snapshotOf(1, { seq: 9, metadata: { status: 'normal' } })]).standing(1)).toMatchObject({
+    kind: 'unknown',
+  })
+  const spoke = [...restarted, snapshotOf(1, { boot: 'second', metadata: { status: 'recovering', commitMin: '0' } })]
+  expect(judge(spoke).standing(1)).toMatchObject({ kind: 'recovering', gap: 10n })
+  // The same when the reader missed the exit and only sees another process.
+  const missed = [...settled(), processes('running', 'running', 'running')].map(message =>
+    message.event === 'nodes'
+      ? { ...message, data: message.data.map(node => ({ ...node, pid: 100 + node.id })) }
+      : message,
+  )
+  const other = {
+    event: 'nodes',
+    data: (missed.at(-1) as { data: { pid: number }[] }).data.map(node => ({ ...node, pid: node.pid + 50 })),
+  } as unknown as StreamMessage
+  expect(judge(missed).standing(1).kind).toBe('healthy')
+  expect(judge([...missed, other]).standing(1).kind).toBe('unknown')
+})
+
 it('a node that was never heard is unknown, not dead', () => {
   expect(livenessOf(undefined, NOW)).toBe('unknown')
   const view = foldAll(fold, [hello, processes('running', 'running', 'running')])

@@ -1,8 +1,8 @@
 /**
  * What may be concluded from reports, and what may not. Nothing here averages: each conclusion names who supports it.
  *
- * - A node is *live* when its process runs and it was heard within STALE_MS. A dead node's last words stay visible and
- *   support nothing.
+ * - A node is *live* when its process runs and that very process was heard within STALE_MS. A dead node's last words stay
+ *   visible and support nothing, also while its successor starts.
  * - A group has a primary when a majority of the live reporters names the same one in the same view, that one is live and
  *   says so itself, and the live reporters are enough for a quorum of the whole cluster. Otherwise it has none, and the
  *   answer says why: a killed primary is "no primary" until a majority of live reporters agrees on a new one, although
@@ -26,7 +26,8 @@ export function livenessOf(node: NodeView | undefined, nowMs: number): Liveness 
   const state = node.process?.state
   if (state === 'stopped' || state === 'crashed' || state === 'refused') return 'down'
   if (state === 'paused') return 'paused'
-  if (node.boot === undefined) return 'unknown'
+  // A new process must speak for itself: the fresh words of the one before it are not its own.
+  if (node.boot === undefined || node.lifeEnded) return 'unknown'
   return nowMs - node.heardMs <= STALE_MS ? 'live' : 'silent'
 }
 

@@ -18,6 +18,7 @@ import {
   type Fact,
   type GroupView,
   msOf,
+  type NodeProcess,
   type NodeView,
   OLD_BOOTS_MAX,
   type ReplicaCell,
@@ -38,7 +39,8 @@ export function fold(view: ClusterView, message: StreamMessage): ClusterView {
       const nodes = new Map(view.nodes)
       for (const process of message.data) {
         const { snapshot: _snapshot, snapshotWallUs: _at, ...rest } = process
-        nodes.set(process.id, { ...(nodes.get(process.id) ?? emptyNode(process.id)), process: rest })
+        const node = nodes.get(process.id) ?? emptyNode(process.id)
+        nodes.set(process.id, { ...node, process: rest, lifeEnded: node.lifeEnded === true || endsLife(node, rest) })
       }
       return { ...view, nodes }
     }
@@ -58,12 +60,21 @@ export function fold(view: ClusterView, message: StreamMessage): ClusterView {
   }
 }
 
+/** True when the process that `node` has words of can't be the one that is described now. */
+function endsLife(node: NodeView, now: NodeProcess): boolean {
+  if (node.boot === undefined) return false
+  if (now.state !== 'running' && now.state !== 'paused') return true
+  const before = node.process?.pid ?? null
+  return before !== null && now.pid !== null && before !== now.pid
+}
+
 const emptyNode = (id: number): NodeView => ({
   id,
   process: undefined,
   snapshot: undefined,
   boot: undefined,
   oldBoots: [],
+  lifeEnded: false,
   seq: 0,
   heardMs: 0,
   missing: undefined,
@@ -205,6 +216,7 @@ function enterBoot(draft: Draft, id: number, boot: string, atMs: number): NodeVi
     ...node,
     boot,
     oldBoots,
+    lifeEnded: false,
     seq: 0,
     snapshot: undefined,
     needsSnapshot: true,

@@ -27,7 +27,8 @@ describe('the registry of kinds', () => {
         .map(match => match[1]!)
         .filter(name => optional.has(name) && !spec.fields.includes(name))
       // Kinds that are about one op always carry it.
-      const aboutOneOp = /^(checkpoint_|transfer_install|prepare_|op_committed|commit_advanced|merge_undecided|truncated)/.test(kind)
+      const aboutOneOp =
+        /^(checkpoint_|transfer_install|prepare_|op_committed|commit_advanced|merge_undecided|truncated)/.test(kind)
       expect([kind, aboutOneOp ? [] : risky]).toEqual([kind, []])
     }
   })

@@ -71,6 +71,8 @@ export interface NodeView {
   readonly boot: string | undefined
   /** Earlier lives, newest last, at most OLD_BOOTS_MAX: what arrives late from them is history, not state. */
   readonly oldBoots: readonly string[]
+  /** The process that spoke is gone: whatever runs now has not been heard yet. */
+  readonly lifeEnded?: boolean
   /** Last event folded of this boot. */
   readonly seq: number
   readonly heardMs: number

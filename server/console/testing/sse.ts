@@ -4,6 +4,8 @@ import http from 'node:http'
 export interface SseMessage {
   readonly id: string | undefined
   readonly event: string
+  /** When it arrived. */
+  readonly atMs: number
   // biome-ignore lint/suspicious/noExplicitAny: tests look at what they expect
   readonly data: any
 }
@@ -33,7 +35,7 @@ export class SseReader {
       )
       const event = fields.get('event')
       if (event === undefined) continue
-      this.messages.push({ id: fields.get('id'), event, data: JSON.parse(fields.get('data')!) })
+      this.messages.push({ id: fields.get('id'), event, atMs: Date.now(), data: JSON.parse(fields.get('data')!) })
     }
     for (const wake of this.#wake.splice(0)) wake()
   }
