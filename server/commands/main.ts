@@ -7,6 +7,7 @@ import { registerBench } from './bench.ts'
 import { registerConsole } from './console.ts'
 import { registerInspect } from './inspect.ts'
 import { registerNode } from './node.ts'
+import { registerSim } from './sim.ts'
 
 const program = new Command('quorumscope')
   .description('A browser console for a replicated log, and the replicated log it watches')
@@ -16,6 +17,7 @@ const program = new Command('quorumscope')
 registerConsole(program)
 registerNode(program)
 registerInspect(program)
+registerSim(program)
 registerBench(program)
 
 await program.parseAsync()

@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { SeedResult } from '../../shared/simulator/swarm.ts'
+
+interface SimOptions {
+  readonly seed?: bigint
+  readonly seeds?: readonly [bigint, bigint]
+  readonly jobs: number
+  readonly profile: string
+  readonly ruleOff: readonly string[]
+  readonly until?: number
+  readonly script?: string
+  readonly minimise: boolean
+  readonly json: boolean
+  /** Set by the command itself for its children: this process runs every nth seed and prints one line of JSON for each. */
+  readonly slice?: readonly [number, number]
+}
+
+const PROFILE_NAMES = ['swarm', 'calm', 'crash', 'network', 'disk', 'idle'] as const
+
+/** `sim`: exit 0 when every seed passed, 1 when one failed, 2 on wrong usage. */
+export function registerSim(program: Command): void {
+  program
+    .command('sim')
+    .description('run the replicas in a simulated world that fails, one history for each seed')
+    .option('--seed <n>', 'one seed', seedNumber)
+    .option('--seeds <a..b>', 'a range of seeds', seedRange)
+    .option('--jobs <n>', 'processes', jobCount, 1)
+    .addOption(new Option('--profile <name>', 'what may go wrong').choices(PROFILE_NAMES).default('swarm'))
+    .option('--rule-off <rule>', 'break this rule of the protocol', (rule, rules: string[]) => [...rules, rule], [])
+    .option('--until <event>', 'stop at this event, and say what was seen last', jobCount)
+    .option('--script <file>', 'faults from this file instead of those that the seed draws')
+    .option('--minimise', 'look for the fewest faults with which the seed still fails', false)
+    .option('--json', 'print one JSON object', false)
+    .addOption(new Option('--slice <i/n>').argParser(slice).hideHelp())
+    .action(async (options: SimOptions) => {
+      process.exitCode = await runSim(options)
+    })
+}
+
+async function runSim(options: SimOptions): Promise<number> {
+  const range = options.seeds ?? [options.seed ?? 1n, options.seed ?? 1n]
+  const results: SeedResult[] = []
+  const started = performance.now()
+  if (options.slice) {
+    await runHere(options, range, result => process.stdout.write(`${JSON.stringify(result)}\n`))
+    return 0
+  }
+  const done = (result: SeedResult) => {
+    results.push(result)
+    if (options.json) return
+    if (result.verdict === 'fail' || range[0] === range[1]) process.stdout.write(resultText(result, options))
+    else if (results.length % 50 === 0)
+      process.stderr.write(
+        `${results.length} seeds, ${results.filter(each => each.verdict === 'fail').length} failed\n`,
+      )
+  }
+  if (options.jobs > 1) await runInChildren(options, done)
+  else await runHere(options, range, done)
+  results.sort((a, b) => (BigInt(a.seed) < BigInt(b.seed) ? -1 : 1))
+  const failed = results.filter(result => result.verdict === 'fail')
+  const { histogram, histogramText } = await import('../../shared/simulator/histogram.ts')
+  const shares = histogram(results)
+  if (options.json) {
+    const seeds = results.map(({ drawn, faults, last, ...rest }) =>
+      rest.verdict === 'fail' ? { ...rest, faults, last, command: command(rest.seed, options) } : rest,
+    )
+    process.stdout.write(`${JSON.stringify({ ok: failed.length === 0, seeds, histogram: shares })}\n`)
+  } else {
+    const seconds = (performance.now() - started) / 1_000
+    if (results.length > 1) process.stdout.write(histogramText(shares))
+    process.stdout.write(
+      `${results.length - failed.length} passed, ${failed.length} failed in ${seconds.toFixed(1)} s` +
+        `${failed.length > 0 ? `: ${failed.map(result => result.seed).join(', ')}` : ''}\n`,
+    )
+  }
+  return failed.length === 0 ? 0 : 1
+}
+
+async function runHere(
+  options: SimOptions,
+  [first, last]: readonly [bigint, bigint],
+  done: (result: SeedResult) => void,
+): Promise<void> {
+  const [{ createHash }, { runSeed }, { minimise }, { readFile }] = await Promise.all([
+    import('../../shared/bytes/hash.ts'),
+    import('../../shared/simulator/swarm.ts'),
+    import('../../shared/simulator/minimise.ts'),
+    import('node:fs/promises'),
+  ])
+  const hash = await createHash()
+  const breathe = () => new Promise<void>(resolve => setImmediate(resolve))
+  const rules = Object.fromEntries(options.ruleOff.map(rule => [rule, false]))
+  const script = options.script === undefined ? {} : { faults: JSON.parse(await readFile(options.script, 'utf8')) }
+  const [index, count] = options.slice ?? [0, 1]
+  for (let seed = first + BigInt(index); seed <= last; seed += BigInt(count)) {
+    const wanted = {
+      seed,
+      hash,
+      breathe,
+      rules,
+      profile: options.profile as SeedResult['profile'],
+      ...(options.until !== undefined && { until: options.until }),
+      ...script,
+    }
+    const result = await runSeed(wanted)
+    done(options.minimise && result.verdict === 'fail' ? await minimise(wanted, result) : result)
+  }
+}
+
+async function runInChildren(options: SimOptions, done: (result: SeedResult) => void): Promise<void> {
+  const rest = process.argv.slice(2).filter(argument => argument !== '--json')
+  const children = Array.from({ length: options.jobs }, async (_, index) => {
+    const child = spawn(
+      process.execPath,
+      [...process.execArgv, process.argv[1]!, ...rest, '--slice', `${index}/${options.jobs}`],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    const ended = new Promise<number>(resolve => child.once('exit', code => resolve(code ?? 1)))
+    for await (const line of createInterface({ input: child.stdout })) if (line !== '') done(JSON.parse(line))
+    const code = await ended
+    if (code !== 0) throw new Error(`a process of the simulator ended with status ${code}`)
+  })
+  await Promise.all(children)
+}
+
+function resultText(result: SeedResult, options: SimOptions): string {
+  const lines = [
+    `seed ${result.seed}: ${result.verdict}, ${result.drawn.nodes} nodes, ${(result.virtualMs / 1_000).toFixed(1)} virtual seconds, ` +
+      `${result.committed} ops committed, ${result.events} events, fingerprint ${result.fingerprint}`,
+    ...result.violations.map(
+      ({ checker, node, message }) => `  ${checker}: ${node === undefined ? '' : `node ${node}: `}${message}`,
+    ),
+  ]
+  if (result.verdict === 'fail') {
+    lines.push(`  again: ${command(result.seed, options)}`, `  faults: ${JSON.stringify(result.faults)}`)
+  }
+  if (result.last && (options.seed !== undefined || options.until !== undefined))
+    lines.push(...result.last.map(line => `    ${line}`))
+  return `${lines.join('\n')}\n`
+}
+
+function command(seed: string, options: SimOptions): string {
+  const rules = options.ruleOff.map(rule => ` --rule-off ${rule}`).join('')
+  const profile = options.profile === 'swarm' ? '' : ` --profile ${options.profile}`
+  const script = options.script === undefined ? '' : ` --script ${options.script}`
+  return `npm run -s quorumscope -- sim --seed ${seed}${profile}${rules}${script}`
+}
+
+function seedNumber(text: string): bigint {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a seed is a number')
+  return BigInt(text)
+}
+
+function seedRange(text: string): [bigint, bigint] {
+  const match = /^(\d+)\.\.(\d+)$/.exec(text)
+  if (!match || BigInt(match[1]!) > BigInt(match[2]!)) throw new InvalidArgumentError('a range is written 1..2000')
+  return [BigInt(match[1]!), BigInt(match[2]!)]
+}
+
+function jobCount(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('a whole number from 1 on')
+  return value
+}
+
+function slice(text: string): [number, number] {
+  const [index, count] = text.split('/').map(Number)
+  return [index ?? 0, count ?? 1]
+}
