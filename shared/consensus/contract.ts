@@ -77,6 +77,7 @@ export interface GroupJournal {
    * they do hold has been appended (§6.1). True when nothing is missing below: the lowest base offset appended above `floor`
    * is at most one past what was on disk at boot, or no batch was among them and they reach `toOp`.
    * Absent: never connected, a state transfer is needed.
+   * Also asked once after a restart, before the first op is applied, with the ops so far; absent is no objection then.
    */
   connectsAbove?(floor: Op, toOp: Op): boolean
   /**
@@ -107,6 +108,15 @@ export type GroupEvent =
   /** The superblock holds this pair now: the values that were written, never a later reading. */
   | { readonly kind: 'superblockWritten'; readonly view: View; readonly logView: View }
   | { readonly kind: 'superblockFailed' }
+  /** How far the host is with the transfer that `needTransfer` asked for. Ignored when the group has given it up. */
+  | { readonly kind: 'transferStage'; readonly stage: Exclude<TransferStage, 'idle'> }
+  /**
+   * The host holds the state as of `op`, durably, and its journal nothing at or below it. `commitMax`: what the peer knew to be
+   * committed; `timestamp`: of the prepare of `op`. Entries above `op` stay: they may be acknowledged, and repair judges them.
+   */
+  | { readonly kind: 'transferInstalled'; readonly op: Op; readonly commitMax: Op; readonly timestamp: Micros }
+  /** The transfer led to nothing: repair tries again. */
+  | { readonly kind: 'transferAbandoned' }
 
 /** Why a request did not enter the log. `transientNotAccepted` surely was not admitted (58). */
 export type RefuseReason = 'not_primary' | 'not_normal' | 'state_transfer' | 'not_caught_up' | 'queues_full'
@@ -261,4 +271,5 @@ export interface ConsensusGroup {
   readonly view: View
   readonly commitMin: Op
   readonly commitMax: Op
+  readonly transferStage: TransferStage
 }

@@ -27,8 +27,9 @@ import { onAppended, onAppendFailed, onPrepare } from './replicate.ts'
 import { onRequest, refusal } from './requests.ts'
 import { snapshotOf } from './snapshot.ts'
 import { onStartView } from './start-view.ts'
-import { GroupState, ignored, isActingPrimary, isPrimaryByView, next, primaryOf } from './state.ts'
+import { GroupState, ignored, isActingPrimary, isPrimaryByView, isTransferring, next, primaryOf } from './state.ts'
 import { onTick } from './tick.ts'
+import { onTransferAbandoned, onTransferInstalled } from './transfer.ts'
 import { onDoViewChange, onStartViewChange } from './view-change.ts'
 import { rebuildPipeline } from './view-start.ts'
 
@@ -67,6 +68,9 @@ export function createGroup(config: GroupConfig, restore: GroupRestore, journal:
     },
     get commitMax() {
       return s.commitMax
+    },
+    get transferStage() {
+      return s.transferStage
     },
   }
 }
@@ -137,6 +141,15 @@ function handle(s: GroupState, event: GroupEvent): void {
       return
     case 'superblockFailed':
       onPersistFailed(s)
+      return
+    case 'transferStage':
+      if (isTransferring(s)) s.transferStage = event.stage
+      return
+    case 'transferInstalled':
+      onTransferInstalled(s, event)
+      return
+    case 'transferAbandoned':
+      onTransferAbandoned(s)
       return
   }
 }

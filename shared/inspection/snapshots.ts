@@ -7,6 +7,7 @@ import { decimal } from './envelope.ts'
 
 export const reporter = z.object({
   node: z.number().int(),
+  /** Random id of the reporter's life; `directory` when nobody reports and the files of a node without a process were read. */
   boot: z.string(),
   /** Microseconds since the Unix epoch, by the reporter's clock. */
   takenWallUs: decimal,
@@ -287,3 +288,61 @@ export const recoverySnapshot = z.object({
   ),
 })
 export type RecoverySnapshot = z.infer<typeof recoverySnapshot>
+
+/**
+ * The steps of a forwarded write. At its origin: received, parked, sent or unsent, answered or lost. At the primary: taken,
+ * accepted or refused.
+ */
+export const forwardStepName = z.enum([
+  'received',
+  'parked',
+  'sent',
+  'unsent',
+  'taken',
+  'accepted',
+  'refused',
+  'answered',
+  'lost',
+])
+export type ForwardStepName = z.infer<typeof forwardStepName>
+
+/** One forward as one of its two ends saw it. */
+export const forwardRecord = z.object({
+  /** Hex; the same at both ends. */
+  nonce: z.string(),
+  side: z.enum(['origin', 'primary']),
+  origin: replica,
+  primary: replica,
+  group: decimal,
+  key: z.object({ stream: z.number(), topic: z.number(), partition: z.number() }).optional(),
+  operation: z.number(),
+  /** Connection of the client at the origin, as a number of that node; `auto` for an offset committed by a poll. */
+  client: z.string(),
+  /** `waiting`: not decided here yet. `unknown`: it may have been committed (57). */
+  state: z.enum(['waiting', 'accepted', 'refused', 'unknown']),
+  /** What the client was told, 0 for success. */
+  status: z.number().optional(),
+  reason: z.string().optional(),
+  /** In order of time. `seq` is the event of the step; `link` where its frame sits on the connection. */
+  steps: z.array(
+    z.object({
+      step: forwardStepName,
+      wallUs: decimal,
+      monoUs: z.number(),
+      seq: z.number(),
+      link: z.object({ id: z.string(), ordinal: z.number() }).optional(),
+    }),
+  ),
+})
+export type ForwardRecord = z.infer<typeof forwardRecord>
+
+/** The forwards of one node, newest first. */
+export const forwardsSnapshot = z.object({
+  reporter,
+  /** Forwards that wait for their result now. */
+  parked: z.number(),
+  /** Since the boot; the list holds the newest of them. */
+  total: z.number(),
+  forwards: z.array(forwardRecord),
+})
+export type ForwardsSnapshot = z.infer<typeof forwardsSnapshot>

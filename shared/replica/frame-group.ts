@@ -35,3 +35,13 @@ export function frameGroup(frame: Uint8Array): GroupId | undefined {
 
 /** Prepares wait for their partition to be built; what else a group sends is repeated by its timers (§3.5). */
 export const mayPark = (frame: Uint8Array): boolean => frame[COMMAND_AT] === Command.Prepare
+
+const TRANSFER_COMMANDS: ReadonlySet<number> = new Set([
+  Command.RequestStateTransfer,
+  Command.StateTransferTarget,
+  Command.RequestStateChunk,
+  Command.StateChunk,
+])
+
+/** Frames of a state transfer are the host's: a group only learns how far it is. */
+export const isTransferFrame = (frame: Uint8Array): boolean => TRANSFER_COMMANDS.has(frame[COMMAND_AT] ?? 0)

@@ -2,18 +2,23 @@
  * The metadata group on this node: its write-ahead log, its superblock, and the state machines it feeds (spec consensus.md
  * §3, metadata-storage.md §2, §4).
  */
-import { EngineError } from '../bytes/errors.ts'
-import type { ClientId, Op } from '../bytes/units.ts'
+import { DecodeError, EngineError } from '../bytes/errors.ts'
+import type { ClientId, Op, ReplicaId } from '../bytes/units.ts'
 import { Offset } from '../bytes/units.ts'
 import type { ConsensusGroup, GroupAction, RequestToken } from '../consensus/contract.ts'
+import { parseReplicaFrame, type ReplicaFrame } from '../protocol/frames.ts'
 import { isMetadataPlane, Operation, operationName } from '../protocol/operations.ts'
 import { frameBody } from '../protocol/seal.ts'
 import { ExitStatus } from '../storage/ports.ts'
 import type { Wal } from '../storage/wal.ts'
 import type { Core } from './core.ts'
+import { isTransferFrame } from './frame-group.ts'
 import { type GroupHooks, GroupHost } from './group-host.ts'
 import type { GroupSuperblock } from './group-superblock.ts'
 import { Checkpoint } from './metadata-checkpoint.ts'
+import { installMetadata } from './metadata-install.ts'
+import { MetadataOffers } from './metadata-offers.ts'
+import { MetadataTransfer } from './metadata-transfer.ts'
 import type { Outcome } from './pending.ts'
 import { type RoutedFields, routedRequest } from './routed-request.ts'
 
@@ -29,10 +34,12 @@ export class MetadataHost {
   readonly wal: Wal
   readonly superblock: GroupSuperblock
   readonly checkpoint: Checkpoint
+  readonly transfer: MetadataTransfer
+  readonly offers: MetadataOffers
+  readonly topologyChanged: () => void
   /** The op that the state machine is at. The group counts an op as committed before it is applied here. */
   applied: Op
   private readonly core: Core
-  private readonly topologyChanged: () => void
   /** Clients whose request is queued or in flight, by token: one at a time per client (§3.5). */
   private readonly inFlight = new Map<RequestToken, ClientId>()
   private superblockFailures = 0
@@ -46,6 +53,8 @@ export class MetadataHost {
     this.applied = group.commitMin
     this.checkpoint = new Checkpoint(core, group, { wal, superblock })
     this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
+    this.offers = new MetadataOffers(core, group, () => this.applied)
+    this.transfer = new MetadataTransfer(core, this.host, (fetched, done) => installMetadata(core, this, fetched, done))
   }
 
   get group(): ConsensusGroup {
@@ -61,6 +70,30 @@ export class MetadataHost {
   tick(): void {
     this.host.tick(this.core.ports.clock.nowMicros())
     this.checkpoint.tick(this.applied)
+    this.transfer.tick()
+    this.offers.tick()
+  }
+
+  /** A frame of the group from an authenticated peer: of a state transfer, or for the group itself. */
+  frame(from: ReplicaId, bytes: Uint8Array): void {
+    if (!isTransferFrame(bytes)) {
+      this.host.step({ kind: 'frame', from, bytes, nowMicros: this.core.ports.clock.nowMicros() })
+      return
+    }
+    let frame: ReplicaFrame
+    try {
+      frame = parseReplicaFrame(this.core.ports.hash, bytes)
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error
+      this.core.events.group(this.group, 'frame_ignored', 'flow', { peer: from, reason: `malformed_${error.code}` })
+      return
+    }
+    const { cluster, replicaCount } = this.group.config
+    if (frame.header.cluster !== cluster || frame.header.replica !== from || from >= replicaCount) return
+    if (frame.kind === 'RequestStateTransfer') this.offers.requested(from, frame.header)
+    else if (frame.kind === 'RequestStateChunk') this.offers.chunkRequested(from, frame.header)
+    else if (frame.kind === 'StateTransferTarget') this.transfer.target(from, frame)
+    else if (frame.kind === 'StateChunk') this.transfer.chunk(from, frame)
   }
 
   /** An op of this client is queued, in flight, or in the log and not applied: it must not be proposed again. */
@@ -126,9 +159,9 @@ export class MetadataHost {
           core.pending.settle(token, { kind: 'unknown', reason: 'the group changed its view' })
         }
       },
-      // Repair ends in a snapshot only once there are checkpoints; until then nothing is covered by other means.
+      // Only partitions are covered by other means than their log.
       commitFloor: () => {},
-      needTransfer: peer => core.events.group(this.group, 'transfer_unavailable', 'fact', { peer }),
+      needTransfer: peer => this.transfer.need(peer),
       unreconcilable: (op, message) => {
         core.ports.halt.fatal(
           ExitStatus.UnreconcilableLogHead,

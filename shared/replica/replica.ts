@@ -95,7 +95,7 @@ export function assembleReplica(
   const peerFrame = (from: ReplicaId, bytes: Uint8Array) => {
     const id = frameGroup(bytes)
     if (id === METADATA_GROUP) {
-      metadata.host.step({ kind: 'frame', from, bytes, nowMicros: core.ports.clock.nowMicros() })
+      metadata.frame(from, bytes)
     } else if (id !== undefined) {
       partitions.frame(id, from, bytes, core.tick)
     } else {

@@ -17,6 +17,8 @@ export interface RoutedFields {
   readonly nonce?: bigint
   /** Sending replica + 1 of a forward; 0 otherwise. */
   readonly origin?: number
+  /** created_revision of the partition that a forward means; 0 otherwise. */
+  readonly incarnation?: bigint
 }
 
 export function routedRequest(fields: RoutedFields, body: Uint8Array): RoutedRequestHeader {
@@ -32,6 +34,7 @@ export function routedRequest(fields: RoutedFields, body: Uint8Array): RoutedReq
     nonce: 0n,
     origin: 0,
     encrypted: 0,
+    incarnation: 0n,
     ...fields,
   }
 }
