@@ -136,6 +136,27 @@ describe.each(['metadata', 'partition'] as const)('a %s group loses its primary'
     expect(c.node(0).journal.header(Op(4n))?.checksum).toBe(c.checker.canonical[3]!.checksum)
   })
 
+  it('a backup that missed a view change asks for the newer view it has heard of, and elects nobody', () => {
+    const c = withOps(3, { plane })
+    const heartbeat = sealFrame(hash, 'Commit', {
+      cluster: 0x1234n,
+      view: View(1),
+      replica: ReplicaId(1),
+      group: c.group,
+      commitChecksum: Checksum(0n),
+      timestampMonotonic: 1n,
+      commit: Op(3n),
+      checkpointOp: Op(0n),
+    })
+    c.isolate(2)
+    c.step(c.node(2), { kind: 'frame', from: ReplicaId(1), bytes: heartbeat, nowMicros: c.clock(c.node(2)) })
+    c.until('it misses its primary', () => group(c, 2).snapshot().status !== 'normal')
+    expect(group(c, 2).snapshot()).toMatchObject({ status: 'recovering', view: 0, observedNewerView: 1 })
+    c.heal()
+    c.until('it is back', () => c.converged(), 50)
+    expect(c.checker.elections).toBe(0)
+  })
+
   it('VC-22 a replica that bumped its view in isolation does not lock the others out', () => {
     const c = withOps(3, { plane })
     c.isolate(2)
