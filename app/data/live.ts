@@ -13,8 +13,8 @@ import { forget, token } from './token.ts'
 /** The console sends a heartbeat every 5 s; two missing ones and a little are silence. */
 const SILENCE_MS = 12_000
 const SILENCE_CHECK_MS = 2_000
-/** A tab that opens starts with this much of what happened before: some minutes of facts, and quick to read. */
-const HISTORY_EVENTS = 2_000
+/** A tab that opens starts with this much of what happened before: a minute or more under load, some 2 MB at most. */
+const HISTORY_EVENTS = 5_000
 /** Long enough for a node that answers slowly; the console itself gives up on a node earlier and says so. */
 const READ_TIMEOUT_MS = 10_000
 

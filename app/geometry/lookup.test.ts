@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { batchOf, boundaryBefore, floorEntry, segmentOf } from './lookup.ts'
+import { batchOf, boundaryBefore, estimatePosition, floorEntry, segmentOf } from './lookup.ts'
 
 const entry = (number: number, offset: bigint, positionBytes: number) => ({
   number,
@@ -59,4 +59,13 @@ it('starts reading at a boundary that is never after the window', () => {
   expect([0, 1999, 2000, 3999, 9999].map(position => boundaryBefore(entries, position))).toEqual([
     0, 0, 2000, 2000, 4000,
   ])
+})
+
+it('estimates a position between the entries around it, and never outside', () => {
+  const entries = [entry(0, 0n, 0), entry(1, 100n, 1000)]
+  const end = { offset: 199n, position: 2000 }
+  expect(estimatePosition(floorEntry(entries, 50n)!, entries, 50n, end)).toBe(500)
+  expect(estimatePosition(floorEntry(entries, 100n)!, entries, 100n, end)).toBe(1000)
+  expect(estimatePosition(floorEntry(entries, 150n)!, entries, 150n, end)).toBe(1500)
+  expect(estimatePosition(floorEntry(entries, 9999n)!, entries, 9999n, end)).toBe(2000)
 })

@@ -26,6 +26,25 @@ export function floorEntry(entries: readonly IndexEntry[], offset: bigint): Floo
   return { entry, validTo: next ? BigInt(next.offset) - 1n : undefined }
 }
 
+/**
+ * About where an offset lies, from the entries around it: batches are much alike, so the share of offsets is the share of
+ * bytes. Only for choosing a window; the batch itself is found by walking from the floor.
+ */
+export function estimatePosition(
+  floor: Floor,
+  entries: readonly IndexEntry[],
+  offset: bigint,
+  end: { readonly offset: bigint; readonly position: number },
+): number {
+  const start = BigInt(floor.entry.offset)
+  const next = entries.find(entry => entry.number === floor.entry.number + 1)
+  const last = floor.validTo ?? end.offset
+  const stop = next?.positionBytes ?? end.position
+  if (last <= start) return floor.entry.positionBytes
+  const share = Number(((offset - start) * 10_000n) / (last - start + 1n)) / 10_000
+  return Math.round(floor.entry.positionBytes + Math.min(1, Math.max(0, share)) * (stop - floor.entry.positionBytes))
+}
+
 /** The segment that holds an offset: the last one that starts at or below it. */
 export function segmentOf<T extends { readonly startOffset: string }>(
   segments: readonly T[],

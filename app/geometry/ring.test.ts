@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { arcPath, NODE_RADIUS, ringLayout, WORDS_HEIGHT } from './ring.ts'
+import { arcPath, NODE_RADIUS, ringLayout, WORDS_HEIGHT, WORDS_WIDTH } from './ring.ts'
 
-const size = fc.record({
-  count: fc.integer({ min: 1, max: 7 }),
-  width: fc.integer({ min: 420, max: 1400 }),
-  height: fc.integer({ min: 420, max: 900 }),
-})
+const height = fc.integer({ min: 420, max: 900 })
+/** A phone holds three nodes; more than that it shows as a table. */
+const size = fc.oneof(
+  fc.record({ count: fc.integer({ min: 1, max: 7 }), width: fc.integer({ min: 420, max: 1400 }), height }),
+  fc.record({ count: fc.integer({ min: 1, max: 3 }), width: fc.integer({ min: 320, max: 1400 }), height }),
+)
 
 describe('ringLayout', () => {
   it('keeps every node and its words inside the pane', () => {
@@ -17,6 +18,7 @@ describe('ringLayout', () => {
           expect(node.x + NODE_RADIUS).toBeLessThanOrEqual(width)
           expect(node.y - NODE_RADIUS).toBeGreaterThanOrEqual(0)
           if (node.words === 'below') expect(node.y + NODE_RADIUS + WORDS_HEIGHT).toBeLessThanOrEqual(height)
+          else expect(node.wordsAt.x + WORDS_WIDTH).toBeLessThanOrEqual(width)
         }
       }),
     )

@@ -35,6 +35,7 @@ export const NODE_RADIUS = 36
 export const WORDS_HEIGHT = 104
 export const WORDS_WIDTH = 150
 const MARGIN = 12
+const WORDS_GAP = 14
 /** Air between a circle and the end of a link. */
 const LINK_GAP = 8
 
@@ -58,10 +59,15 @@ export function ringLayout(count: number, width: number, height: number): RingLa
   const widest = Math.max(...unit.map(point => Math.abs(point.x)), Number.EPSILON)
   const nodes = unit.map((point, index): RingNode => {
     const alone = count === 1
-    const x = alone ? centre.x : centre.x + (point.x / widest) * reach.x * (widest < 1e-9 ? 0 : 1)
+    const place = alone ? centre.x : centre.x + (point.x / widest) * reach.x
+    // In a narrow pane the topmost node gives way to its own words.
+    const x =
+      index === 0 && !alone
+        ? Math.max(MARGIN + radius, Math.min(place, width - MARGIN - WORDS_WIDTH - WORDS_GAP - radius))
+        : place
     const y = alone || high - low < 1e-9 ? centre.y : top + ((point.y - low) / (high - low)) * reach.y * 2
     const words = index === 0 && !alone ? 'right' : 'below'
-    const wordsAt = words === 'right' ? { x: x + radius + 14, y: y - radius + 6 } : { x, y: y + radius + 24 }
+    const wordsAt = words === 'right' ? { x: x + radius + WORDS_GAP, y: y - radius + 6 } : { x, y: y + radius + 24 }
     return { index, x, y, words, wordsAt }
   })
 

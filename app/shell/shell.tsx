@@ -27,7 +27,7 @@ export function Shell() {
   return (
     <>
       <GlyphSprite />
-      <a className="skip" href="#main">
+      <a className="skip-link" href="#main">
         Skip to the screen
       </a>
       <div className="shell">

@@ -50,6 +50,7 @@ function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesS
   const fields = useMemo(() => (raw ? batchFields(raw) : []), [raw])
   const tab = search.tab ?? 'bytes'
   const good = batch.verdict === 'valid'
+  const chosen = fields.find(field => field.id === search.field)
   return (
     <Pane
       title={`Batch ${grouped(batch.baseOffset)}`}
@@ -85,6 +86,16 @@ function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesS
         >
           {tab === 'bytes' ? (
             <div className="hex-and-fields">
+              <p className="note chosen-field" data-testid="chosen-field">
+                {chosen ? (
+                  <>
+                    <b>{chosen.name}</b> {count(chosen.size, 'byte')} at {grouped(chosen.at)}:{' '}
+                    <span className="num ink-1">{chosen.value}</span>
+                  </>
+                ) : (
+                  'Choose a field below or its bytes here: each shows the other.'
+                )}
+              </p>
               <Hex
                 bytes={raw}
                 positionBytes={batch.positionBytes}

@@ -6,7 +6,7 @@ import { useCell } from '../../data/cell.ts'
 import { type PartitionAt, queries } from '../../data/queries.ts'
 import { shown } from '../../data/store.ts'
 import { type EachAnswer, useEach } from '../../data/use-each.ts'
-import { batchOf, boundaryBefore, floorEntry, segmentOf } from '../../geometry/lookup.ts'
+import { batchOf, boundaryBefore, estimatePosition, floorEntry, segmentOf } from '../../geometry/lookup.ts'
 import type { Search } from '../../search.ts'
 import { useNowSeconds } from '../../ui/age.tsx'
 
@@ -60,7 +60,11 @@ export function usePartitionScreen() {
   )
   const span = clamp(Number(search.span ?? SPAN_DEFAULT), SPAN_MIN, SPAN_MAX)
   const floor = offset === undefined || !index ? undefined : floorEntry(index.entries, offset)
-  const from = windowStart(search.from, floor?.entry.positionBytes, { disk: size, longest }, span)
+  const about =
+    floor && index && offset !== undefined
+      ? estimatePosition(floor, index.entries, offset, { offset: BigInt(segment?.endOffset ?? 0), position: size })
+      : undefined
+  const from = windowStart(search.from, about, { disk: size, longest }, span)
   const following = search.from === undefined && search.offset === undefined
 
   const lists = useEach(holders, id =>
@@ -125,17 +129,18 @@ const clamp = (value: number, least: number, most: number): number =>
   Math.min(most, Math.max(least, Number.isFinite(value) ? value : least))
 
 /**
- * Asked for, else at the entry that an offset resolves to, else the end: as much of what is only in memory as leaves most
+ * Asked for, else around the place of the offset looked for, else the end: as much of what is only in memory as leaves most
  * of the window to bytes on disk. Moved in steps, so that a growing log does not slide all the time.
  */
 export function windowStart(
   asked: string | undefined,
-  floor: number | undefined,
+  about: number | undefined,
   end: { readonly disk: number; readonly longest: number },
   span: number,
 ): number {
   if (asked !== undefined) return Math.min(Number(asked), Math.max(0, end.longest - 1))
-  if (floor !== undefined) return Math.max(0, floor - Math.floor(span / 8))
+  if (about !== undefined)
+    return Math.max(0, Math.min(about - Math.floor(span / 2), end.longest - Math.floor(span / 2)))
   const step = Math.max(1, Math.floor(span / 8))
   const shown = Math.min(end.longest, end.disk + Math.floor(span * MEMORY_SHARE))
   return Math.max(0, Math.ceil((shown - span) / step) * step)

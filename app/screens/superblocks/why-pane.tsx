@@ -24,43 +24,45 @@ export function WhyPane(props: {
         label={`${groupName(chosen.block.group)} on node-${chosen.node}: two slots, one verdict`}
         testId="why"
       >
-        <table className="matrix">
-          <caption className="sr">Verdict by the state of both slots; the marked cell is the chosen pair</caption>
-          <thead>
-            <tr>
-              <td />
-              {SLOT_STATES.map(state => (
-                <th key={state} scope="col" className={state === b.state ? 'here' : undefined}>
-                  B {state}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {SLOT_STATES.map(rowState => (
-              <tr key={rowState}>
-                <th scope="row" className={rowState === a.state ? 'here' : undefined}>
-                  A {rowState}
-                </th>
-                {SLOT_STATES.map(colState => {
-                  const cell = ruleOf(rowState, colState)
-                  const look = VERDICT_LOOK[cell.verdict]
-                  const here = rowState === a.state && colState === b.state
-                  return (
-                    <td
-                      key={colState}
-                      className={here ? 'now-cell' : undefined}
-                      aria-current={here ? 'true' : undefined}
-                    >
-                      <Glyph name={look.glyph} state={look.colour} /> {look.word}
-                      <span className="label">{cell.winner === 'none' ? 'no winner' : `wins: ${cell.winner}`}</span>
-                    </td>
-                  )
-                })}
+        <div className="table-box">
+          <table className="matrix">
+            <caption className="sr">Verdict by the state of both slots; the marked cell is the chosen pair</caption>
+            <thead>
+              <tr>
+                <td />
+                {SLOT_STATES.map(state => (
+                  <th key={state} scope="col" className={state === b.state ? 'here' : undefined}>
+                    B {state}
+                  </th>
+                ))}
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {SLOT_STATES.map(rowState => (
+                <tr key={rowState}>
+                  <th scope="row" className={rowState === a.state ? 'here' : undefined}>
+                    A {rowState}
+                  </th>
+                  {SLOT_STATES.map(colState => {
+                    const cell = ruleOf(rowState, colState)
+                    const look = VERDICT_LOOK[cell.verdict]
+                    const here = rowState === a.state && colState === b.state
+                    return (
+                      <td
+                        key={colState}
+                        className={here ? 'now-cell' : undefined}
+                        aria-current={here ? 'true' : undefined}
+                      >
+                        <Glyph name={look.glyph} state={look.colour} /> {look.word}
+                        <span className="label">{cell.winner === 'none' ? 'no winner' : `wins: ${cell.winner}`}</span>
+                      </td>
+                    )
+                  })}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
         <p className="small why-words">
           {visible(chosen.block.why)}
           {rule.verdict !== chosen.block.verdict && (
@@ -142,8 +144,12 @@ function DiffPane(props: {
                 return (
                   <tr key={name}>
                     <td>{name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)}</td>
-                    <td className="n">{shown(left)}</td>
-                    <td className="n">{shown(right)}</td>
+                    <td className="n" title={left === undefined ? undefined : String(left)}>
+                      {shown(left)}
+                    </td>
+                    <td className="n" title={right === undefined ? undefined : String(right)}>
+                      {shown(right)}
+                    </td>
                     <td className={`n${change === 'equal' ? ' eq' : ''}`}>{change ?? ''}</td>
                   </tr>
                 )
@@ -156,6 +162,12 @@ function DiffPane(props: {
   )
 }
 
-/** Numbers people count are grouped; what is longer than twenty digits is an identity, not a count. */
-const shown = (value: string | number | undefined): string =>
-  value === undefined ? '' : /^\d{1,15}$/.test(String(value)) ? grouped(value) : visible(String(value))
+/** Numbers people count are grouped; what is longer is an identity: its hex, shortened in the middle. */
+function shown(value: string | number | undefined): string {
+  if (value === undefined) return ''
+  const text = String(value)
+  if (/^\d{1,15}$/.test(text)) return grouped(text)
+  if (!/^\d{16,39}$/.test(text)) return visible(text)
+  const hex = BigInt(text).toString(16)
+  return hex.length > 16 ? `${hex.slice(0, 8)}…${hex.slice(-6)}` : hex
+}
