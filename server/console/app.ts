@@ -79,7 +79,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
 
   const routes = new Routes(app)
   nodeRoutes(routes, hub)
-  inspectionRoutes(routes, hub)
+  inspectionRoutes(routes, hub, options.hash)
   topicRoutes(routes, hub, topics)
   loadRoutes(routes, load)
   streamRoutes(routes, hub)

@@ -266,6 +266,16 @@ describe('a cluster under load, watched through the stream', () => {
     await console.get(`/api/nodes/2/groups/${METADATA}`)
     await console.get(`/api/nodes/2/groups/${METADATA}/counters`)
     await console.post(`/api/nodes/1/watch/0`)
+
+    // Without a process its superblocks are still there to be read, and say the same.
+    const live = superblocksSnapshot.parse(await console.get('/api/nodes/2/superblocks'))
+    await console.act('terminate', 2)
+    const offline = superblocksSnapshot.parse(await console.get('/api/nodes/2/superblocks'))
+    expect(offline.reporter).toMatchObject({ node: 2, boot: 'directory' })
+    expect(offline.groups.map(({ group, key }) => [group, key])).toEqual(
+      live.groups.map(({ group, key }) => [group, key]),
+    )
+    expect(offline.groups.some(group => group.verdict === 'present')).toBe(true)
   })
 })
 

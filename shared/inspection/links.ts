@@ -54,8 +54,6 @@ export const linkStatus = z.object({
   connected: z.boolean(),
   /** `from>to#connection`, as in the events of both nodes; null while there is none. */
   id: z.string().nullable(),
-  /** The dialling node was started with another port than the proxy has now: it must be started again to be reached. */
-  stale: z.boolean(),
   faults: z.array(linkFault),
   heldFrames: z.array(heldFrame),
   counters: linkCounters,

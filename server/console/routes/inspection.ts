@@ -3,6 +3,7 @@
  * The schema of each answer is the node's own; an answer that does not fit is an error, never a half-read page.
  */
 import { z } from 'zod'
+import type { Hash } from '../../../shared/bytes/hash.ts'
 import {
   BATCHES_LIMIT_MAX,
   BYTES_LENGTH_MAX,
@@ -24,12 +25,13 @@ import {
 } from '../../../shared/inspection/snapshots.ts'
 import { ConsoleError } from '../errors.ts'
 import type { Hub } from '../hub.ts'
+import { superblocksOnDisk } from '../offline.ts'
 import { nodeId, type Routes, smallInt, u64Text } from '../route.ts'
 
 const groupsAnswer = z.object({ reporter, groups: z.array(groupSummary) })
 const watchAnswer = z.object({ watching: z.string() })
 
-export function inspectionRoutes(routes: Routes, hub: Hub): void {
+export function inspectionRoutes(routes: Routes, hub: Hub, hash: Hash): void {
   const node = z.object({ id: nodeId })
   const group = node.extend({ group: u64Text })
   const partition = node.extend({ s: smallInt(2 ** 20 - 1), t: smallInt(4095), p: smallInt(999_999) })
@@ -57,13 +59,20 @@ export function inspectionRoutes(routes: Routes, hub: Hub): void {
   read('groups/:group/counters', 'Exact counters of a group', group, none, countersAnswer, ({ group }) =>
     nodePath.counters(group),
   )
-  read(
-    'superblocks',
-    'Both slots of every group, and which one wins',
-    node,
-    none,
-    superblocksSnapshot,
-    () => nodePath.superblocks,
+  routes.add(
+    {
+      method: 'GET',
+      path: '/api/nodes/:id/superblocks',
+      summary: 'Both slots of every group, and which one wins; from the directory when the node has no process',
+      params: node,
+      answer: superblocksSnapshot,
+    },
+    async ({ params: { id } }) => {
+      const { state, dataDirectory } = hub.status(id)
+      if (state === 'stopped' || state === 'crashed' || state === 'refused')
+        return superblocksOnDisk(id, dataDirectory, hash)
+      return agreed(id, superblocksSnapshot, await hub.ask(id, nodePath.superblocks))
+    },
   )
   read('wal', 'The write-ahead log of the metadata group', node, none, walSnapshot, () => nodePath.wal)
   read('clients', 'Connections and the client table', node, none, clientSnapshot, () => nodePath.clients)
