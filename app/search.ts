@@ -51,7 +51,10 @@ export interface InvalidSearch {
   readonly value: string
 }
 
-/** Parses the search of one screen. Unknown and invalid parameters are left out and reported. */
+/**
+ * Parses the search of one screen. Unknown and invalid parameters are reported, and set to undefined rather than left out:
+ * the router lays this over the raw search, where they would otherwise shine through.
+ */
 export function parseSearch<S extends ScreenName>(
   screen: S,
   raw: Record<string, unknown>,
@@ -64,7 +67,10 @@ export function parseSearch<S extends ScreenName>(
     const schema = Object.hasOwn(shape, key) ? shape[key] : undefined
     const parsed = schema?.safeParse(value)
     if (parsed?.success) result[key] = parsed.data
-    else onInvalid({ screen, key, value: String(value).slice(0, 80) })
+    else {
+      result[key] = undefined
+      onInvalid({ screen, key, value: String(value).slice(0, 80) })
+    }
   }
   return result as Search<S>
 }

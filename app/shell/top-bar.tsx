@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { livenessOf, replicaIds } from '../../shared/inspection/belief.ts'
 import { helpOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
-import { connection, delayMs, paused, realNow, retryNow, shown, togglePause } from '../data/store.ts'
+import { connection, delayMs, latest, paused, realNow, retryNow, shown, togglePause } from '../data/store.ts'
 import { remember, token } from '../data/token.ts'
 import { keyWord } from '../keys.ts'
 import { prefs, setTheme, type Theme } from '../prefs.ts'
@@ -58,7 +58,8 @@ const seconds = (now: number): number => Math.floor(now / 1000)
 /** LIVE, how many nodes are heard, and how long an event takes to get here; or that the console is lost. */
 function SourceChip() {
   const link = useCell(connection)
-  const view = useCell(shown, state => state.view)
+  // Also while the view is paused: this says what the page hears, not what it shows.
+  const view = useCell(latest)
   const delay = useCell(delayMs, value => (value === undefined ? undefined : Math.round(value)))
   const now = useCell(realNow, seconds) * 1000
   if (link.state === 'lost') {

@@ -234,7 +234,11 @@ function Pipeline(props: {
           </tbody>
         </table>
       ) : (
-        <p className="note micro">Every prepare is committed: nothing waits for an acknowledgement.</p>
+        <p className="note micro">
+          {leader
+            ? 'Every prepare is committed: nothing waits for an acknowledgement.'
+            : 'Without a primary nothing is prepared; what was in flight waits for the next view.'}
+        </p>
       )}
     </>
   )

@@ -195,7 +195,7 @@ function Running({ load }: { load: LoadState }) {
             ? `p50 ${duration(load.latency.p50)}, p99 ${duration(load.latency.p99)}, max ${duration(load.latency.max)}`
             : 'no acknowledgement yet'}
         </span>
-        {load.lastError && (
+        {load.lastError && msOf(load.takenWallUs) - msOf(load.lastError.atWallUs) < REFUSAL_SHOWN_MS && (
           <span className="ellipsis" title={visible(load.lastError.message)}>
             last refusal <code>{load.lastError.code}</code> <Age atMs={msOf(load.lastError.atWallUs)} />
           </span>
@@ -206,6 +206,8 @@ function Running({ load }: { load: LoadState }) {
   )
 }
 
+/** A refusal explains a dent in the chart while the dent is there. */
+const REFUSAL_SHOWN_MS = 60_000
 const VERDICTS: Readonly<
   Record<Exclude<LoadState['verdict']['kind'], 'none'>, { name: GlyphName; state: StateColour }>
 > = {
