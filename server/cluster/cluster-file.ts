@@ -24,6 +24,8 @@ const clusterFile = z.object({
       }),
     )
     .min(1),
+  /** Where the link proxies listen: nodes that run know these ports. */
+  links: z.array(z.object({ from: z.number().int(), to: z.number().int(), port })).optional(),
 })
 export type ClusterFile = z.infer<typeof clusterFile>
 export type ClusterFileNode = ClusterFile['nodes'][number]

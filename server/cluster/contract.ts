@@ -3,6 +3,8 @@
  * can be done to it. State follows the exit of the process at once, never a poll of its HTTP endpoint.
  */
 
+import type { ClusterLinks } from './links/cluster-links.ts'
+
 /**
  * `starting`: spawned, not yet listening. `running`: listening. `paused`: stopped by SIGSTOP, by whoever.
  * `stopped`: never started, or ended because it was asked to (kill included). `refused`: ended by itself with a status that
@@ -77,6 +79,8 @@ export type SupervisorErrorCode =
   | 'BadClusterFile'
 
 export interface Supervisor {
+  /** The proxies on the links between the nodes; absent where the nodes dial each other directly. */
+  readonly links?: ClusterLinks | undefined
   status(): ClusterStatus
   /** Starts one node and resolves when it listens. @throws EngineError WrongState, or StartTimedOut; a refusal rejects with its own code. */
   start(replica: number): Promise<NodeStatus>

@@ -14,7 +14,8 @@ import { type ClusterFile, type ClusterFileNode, readClusterFile, writeClusterFi
 import type { ClusterStatus, NodeStatus, Supervisor } from './contract.ts'
 import { chooseFreePorts, isFree } from './free-ports.ts'
 import { defaultEntry, type LaunchEntry, nodeArguments, nodeEnvironment } from './launcher.ts'
-import { type ExtraSettings, HOST, nodeFiles, type PeerPort, writeNodeConfig } from './node-files.ts'
+import { ClusterLinks, type LinkPort } from './links/cluster-links.ts'
+import { type ExtraSettings, HOST, nodeFiles, writeNodeConfig } from './node-files.ts'
 import { NodeProcess, sleep } from './node-process.ts'
 
 export const SUPERVISOR_LOCK = 'console.lock'
@@ -29,8 +30,10 @@ export interface SupervisorOptions {
   readonly entry?: LaunchEntry
   /** Settings of every node, by dotted key. */
   readonly settings?: ExtraSettings
-  /** Where link proxies stand: the port that `from` dials for `to`. */
-  readonly peerPort?: PeerPort
+  /** The nodes reach each other through proxies in this process, which can cut, delay and hold. Default true. */
+  readonly links?: boolean
+  /** Arguments of every node process, behind the usual ones. */
+  readonly nodeArgs?: readonly string[]
   /** Until a starting node must listen. Default 30 s. */
   readonly startTimeoutMs?: number
   /** Until a clean stop becomes a kill. Default 30 s. */
@@ -61,7 +64,9 @@ export async function openSupervisor(options: SupervisorOptions): Promise<LocalS
       )
     }
     writeClusterFile(directory, file)
-    return new LocalSupervisor(directory, file, lock, options)
+    const supervisor = new LocalSupervisor(directory, file, lock, options)
+    if (options.links !== false && file.nodes.length > 1) await supervisor.openLinks()
+    return supervisor
   } catch (error) {
     lock.release()
     throw error
@@ -91,6 +96,13 @@ async function newCluster(options: SupervisorOptions): Promise<ClusterFile> {
   return { v: 1, name: options.name ?? NAME, createdWallMs: Date.now(), nodes }
 }
 
+async function chooseLinkPorts(nodes: number): Promise<LinkPort[]> {
+  const pairs: Omit<LinkPort, 'port'>[] = []
+  for (let from = 0; from < nodes; from++) for (let to = from + 1; to < nodes; to++) pairs.push({ from, to })
+  const ports = await chooseFreePorts(HOST, pairs.length)
+  return pairs.map((pair, index) => ({ ...pair, port: ports[index]! }))
+}
+
 export class LocalSupervisor implements Supervisor {
   private readonly directory: string
   private readonly lock: DirectoryLock
@@ -101,6 +113,7 @@ export class LocalSupervisor implements Supervisor {
   private readonly looker: NodeJS.Timeout
   private readonly busy = new Set<number>()
   private closed = false
+  private proxies: ClusterLinks | undefined
   /** Replicas that were running when this supervisor came. */
   readonly adopted: readonly number[]
 
@@ -119,7 +132,7 @@ export class LocalSupervisor implements Supervisor {
         files,
         ports: () => this.file.nodes[replica]!.ports,
         host: HOST,
-        args: nodeArguments(entry, replica, files.configFile),
+        args: [...nodeArguments(entry, replica, files.configFile), ...(options.nodeArgs ?? [])],
         environment,
         onChange: () => this.changed(replica),
         onProcess: found => this.note(replica, found),
@@ -133,6 +146,28 @@ export class LocalSupervisor implements Supervisor {
       for (const process of this.processes) process.look()
     }, LOOK_MS)
     this.looker.unref()
+  }
+
+  get links(): ClusterLinks | undefined {
+    return this.proxies
+  }
+
+  /** Nodes that were adopted dial the ports that their former supervisor wrote down. */
+  async openLinks(): Promise<void> {
+    const { nodes } = this.file
+    this.proxies = new ClusterLinks({
+      host: HOST,
+      nodes: nodes.length,
+      ports: this.file.links ?? (await chooseLinkPorts(nodes.length)),
+      target: replica => this.file.nodes[replica]!.ports.replica,
+    })
+    this.file = { ...this.file, links: this.proxies.ports }
+    writeClusterFile(this.directory, this.file)
+    for (const process of this.processes) this.followLinks(process.status())
+  }
+
+  private followLinks({ replica, state }: NodeStatus): void {
+    this.proxies?.follow(replica, state === 'running' || state === 'paused')
   }
 
   status(): ClusterStatus {
@@ -216,6 +251,7 @@ export class LocalSupervisor implements Supervisor {
     if (stopNodes) await this.stopAll()
     clearInterval(this.looker)
     for (const process of this.processes) process.release()
+    this.proxies?.close()
     this.lock.release()
   }
 
@@ -243,13 +279,18 @@ export class LocalSupervisor implements Supervisor {
       const [client, replica, inspection] = await chooseFreePorts(HOST, 3)
       nodes.push({ ...node, ports: { client: client!, replica: replica!, inspection: inspection! } })
     }
-    this.file = { ...this.file, nodes }
+    for (const { from, to, port } of this.proxies?.ports ?? []) {
+      if (!(await isFree(HOST, port))) this.proxies!.move(from, to, (await chooseFreePorts(HOST, 1))[0]!)
+    }
+    this.file = { ...this.file, nodes, ...(this.proxies && { links: this.proxies.ports }) }
     writeClusterFile(this.directory, this.file)
   }
 
   private writeConfig(replica: number): void {
-    const { settings = {}, peerPort = (_from, _to, real) => real } = this.options
-    writeNodeConfig(this.directory, this.file, replica, settings, peerPort)
+    const { settings = {} } = this.options
+    writeNodeConfig(this.directory, this.file, replica, settings, (from, to, real) =>
+      this.proxies ? this.proxies.peerPort(from, to, real) : real,
+    )
   }
 
   private async exclusively(replica: number, work: (process: NodeProcess) => Promise<void>): Promise<NodeStatus> {
@@ -285,7 +326,9 @@ export class LocalSupervisor implements Supervisor {
 
   private changed(replica: number): void {
     const status = this.processes[replica]?.status()
-    if (status) for (const listener of this.listeners) listener(status)
+    if (!status) return
+    this.followLinks(status)
+    for (const listener of this.listeners) listener(status)
   }
 
   private get startTimeoutMs(): number {
