@@ -77,9 +77,10 @@ export function parseSearch<S extends ScreenName>(
 
 /** Search text to record and back: strings only, the first of a repeated key wins. */
 export function readSearch(text: string): Record<string, string> {
-  const record: Record<string, string> = {}
-  for (const [key, value] of new URLSearchParams(text)) if (!Object.hasOwn(record, key)) record[key] = value
-  return record
+  const values = new Map<string, string>()
+  for (const [key, value] of new URLSearchParams(text)) if (!values.has(key)) values.set(key, value)
+  // From entries, because assigning would drop a parameter called __proto__.
+  return Object.fromEntries(values)
 }
 export function writeSearch(search: Record<string, unknown>): string {
   const params = new URLSearchParams()
