@@ -16,6 +16,7 @@ import {
   testOptions,
   text,
 } from './testing/harness.ts'
+import { TestSuperblock } from './testing/superblock.ts'
 
 async function open(replicaCount = 3, disk = new MemoryDisk(), ring: { ops?: number; bytes?: number } = {}) {
   const host = new TestHost(disk)
@@ -96,12 +97,23 @@ describe('mint', () => {
 
   it('OR-24 refuses cleanly at the end of the offset space', async () => {
     const host = new TestHost(new MemoryDisk())
-    const partition = await openPartition({ ...testOptions(host), frontier: Offset(2n ** 64n - 3n) })
+    const partition = await openPartition({
+      ...testOptions(host),
+      superblock: await TestSuperblock.saying(host.disk, 2n ** 64n - 3n, 0n),
+    })
     const three = prepare(1n, producedBatch([text('a'), text('b'), text('c')]))
     const result = partition.append('primary', three.header, three.frame)
     expect(!result.ok && result.error.code).toBe('OffsetSpaceExhausted')
     const two = prepare(1n, producedBatch([text('a'), text('b')]))
+    const waiting = partition.append('primary', two.header, two.frame)
+    expect(!waiting.ok && waiting.pending).toBe(true)
+    await new Promise<void>(resolve => partition.whenReserved(resolve))
     expect(partition.append('primary', two.header, two.frame).ok).toBe(true)
+    // the ceiling is as high as it gets; nothing wraps
+    expect(partition.info()).toMatchObject({ reserved: 2n ** 64n - 1n, nextOffset: 2n ** 64n - 1n })
+    const one = prepare(2n, producedBatch([text('c')]))
+    const refused = partition.append('primary', one.header, one.frame)
+    expect(!refused.ok && refused.error.code).toBe('OffsetSpaceExhausted')
   })
 })
 
@@ -161,7 +173,8 @@ describe('repair', () => {
       [2n, 2n, ['c']],
       [1n, 0n, ['a', 'b']],
     ] as const) {
-      const { header, frame } = prepare(op, forwarded(base, [...payloads], 50n + op))
+      // what is on disk is recognised by its checksum, so it must be the same to the byte
+      const { header, frame } = prepare(op, forwarded(base, [...payloads], 1_700_000_000_001_000n + op))
       expect(partition.append('repair', header, frame).ok).toBe(true)
     }
     expect(partition.repairStanding()).toEqual({ recoveredEnd: 3n, lowestUnapplied: 0n })

@@ -129,6 +129,16 @@ export class Chain {
     this.list.pop()
   }
 
+  /** Takes the segments from `index` on off the chain and closes them; what becomes of their files is the caller's. */
+  dropFrom(index: number): void {
+    for (const segment of this.list.splice(index)) this.closeWriters(segment)
+  }
+
+  /** Puts `segment` at the end as it is, without sealing what is before it: a boot or a cut decides that itself. */
+  restore(segment: Segment): void {
+    this.list.push(segment)
+  }
+
   /** Lets go of the writers; the log closes with its last reader. */
   close(): void {
     for (const segment of this.list) this.closeWriters(segment)
@@ -151,7 +161,7 @@ export class Chain {
   }
 }
 
-async function unlinkIfThere(disk: Disk, path: string): Promise<void> {
+export async function unlinkIfThere(disk: Disk, path: string): Promise<void> {
   try {
     await disk.unlink(path)
   } catch (error) {

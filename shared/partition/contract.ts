@@ -13,6 +13,7 @@ import type { PartitionKey } from '../protocol/groups.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import type { Disk } from '../storage/disk.ts'
 import type { Scheduler } from '../storage/ports.ts'
+import type { OffsetSuperblock } from './reservation.ts'
 
 export interface PartitionSettings {
   readonly segmentSizeBytes: number
@@ -46,8 +47,10 @@ export interface PartitionOptions {
   readonly directory: string
   readonly createdRevision: bigint
   readonly replicaCount: number
-  /** Recorded in the superblock: a lower bound of the next offset; absent or 0 when none is. */
-  readonly frontier?: Offset
+  /** The two offsets of the superblock (§7). Absent: nothing is recorded, and nothing is ever fenced. */
+  readonly superblock?: OffsetSuperblock
+  /** Offsets reserved at a time, 1..16,777,216. Default 65,536. */
+  readonly offsetLease?: number
   readonly settings: PartitionSettings
   readonly evictedRingOps: number
   readonly evictedRingBytes: number
@@ -66,7 +69,19 @@ export interface RecoveryStep {
 export type AppendResult =
   /** The stored header and frame: on a primary the body is stamped with base offset, base timestamp and checksum. */
   | { readonly ok: true; readonly header: PrepareHeader; readonly frame: Uint8Array }
-  | { readonly ok: false; readonly error: EngineError }
+  /**
+   * Nothing has changed. With `pending` the offset reservation is being written: the same append may be repeated once
+   * `whenReserved` has called back. Code `ReservationFailed`: the record cannot be written just now.
+   */
+  | { readonly ok: false; readonly error: EngineError; readonly pending?: true }
+
+/** Where a group's ops began: after a whole-cluster restart they start anew, behind what the leader's segments held (design.md §3). */
+export interface LogOrigin {
+  /** End (exclusive) of the leader's segments in front of op 1. */
+  readonly logStart: Offset
+  /** Where the first batch of the new log is minted; 0 when it continues at `logStart`. */
+  readonly jumpBase: Offset
+}
 
 /** What a committed op did. `baseOffset` is missing when the batch was already on disk before this boot. */
 export interface Applied {
@@ -133,8 +148,14 @@ export interface PartitionInfo {
   readonly visibleEnd: Offset
   /** One past the last offset on disk. */
   readonly persistedEnd: Offset
+  /** Recorded lower bound of the next offset. */
   readonly frontier: Offset
+  /** Recorded ceiling (exclusive) of the offsets that may have been given out. */
   readonly reserved: Offset
+  /** One past the last offset held, in segments or journal; 0 when nothing is. */
+  readonly held: Offset
+  /** Where the next mint of this life starts at least; 0 when no floor is armed. */
+  readonly floor: Offset
 }
 
 export interface Partition {
@@ -154,6 +175,29 @@ export interface Partition {
    */
   whenPersisted(op: Op, done: () => void): void
   truncateFrom(op: Op): void
+  /** Calls `done` in the pump when the write of the reservation that an append waits for has ended, well or not. */
+  whenReserved(done: () => void): void
+  /** False while an append would surely be refused because the reservation cannot be written. */
+  mayReserve(): boolean
+  /** One past the last offset held, in segments or journal, 0 when nothing is: a claim about bytes, not the counter (§7.3). */
+  heldEnd(): Offset
+  /**
+   * The one jump after a whole-cluster restart: as primary the next mint starts at `base` or above, as backup a batch at
+   * `base` is accepted although it leaves a gap. Once, and without effect when the counter is there already.
+   */
+  jumpTo(base: Offset): void
+  /**
+   * After a restart, before anything was applied: what the segments hold against the log that the group has now. `behind`:
+   * a state transfer must fill what is missing in front of it. `diverged`: they hold what the log does not; `setTailAside`.
+   */
+  standing(origin: LogOrigin, head: Op): 'joins' | 'behind' | 'diverged'
+  /** Moves what the group's log does not hold out of the segments, to a `.fenced.N` sibling, and reports it. Nothing to move: false. */
+  setTailAside(): Promise<boolean>
+  /**
+   * Clean stop, behind a successful `flush`: lets the next life go on without a gap. `accounted`: nothing that a former life
+   * may have confirmed is missing here (always so for one replica). False when the record could not be written.
+   */
+  collapse(accounted: boolean): Promise<boolean>
   /** Ops up to `floor` are in the segments already and will never be applied here (§6.1 of consensus.md). */
   setCommitFloor(floor: Op): void
   /**

@@ -21,7 +21,9 @@ export interface JournaledBatch {
   readonly messages: number
   /** Whole record: what the `.log` gets. */
   readonly bytes: number
-  /** Repaired, and in the segments since before this boot: never written again. */
+  /** Of the whole record, as stamped. */
+  readonly checksum: bigint
+  /** In the segments since before this boot, byte for byte: never written again. */
   readonly onDisk: boolean
 }
 
@@ -183,6 +185,17 @@ export class PartitionJournal implements GroupJournal {
       if (batch.endOffset > end) end = batch.endOffset
     }
     return first === undefined ? undefined : { first: Offset(first), last: Offset(end - 1n) }
+  }
+
+  /** What the segments hold has changed under the journal: `onDisk` is decided anew, of batches that wait to be applied. */
+  judgeStored(isStored: (batch: JournaledBatch) => boolean): void {
+    for (const [op, entry] of this.entries) {
+      if (op <= this.appliedOp || !entry.batch || isStored(entry.batch) === entry.batch.onDisk) continue
+      this.count(entry, -1)
+      const judged = { ...entry, batch: { ...entry.batch, onDisk: !entry.batch.onDisk } }
+      this.entries.set(op, judged)
+      this.count(judged, 1)
+    }
   }
 
   /** Ops up to `floor` will never be applied here: the segments hold what they did. */

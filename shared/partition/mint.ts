@@ -9,17 +9,37 @@ import { checkBatch, stampBatch } from '../protocol/batch.ts'
 import type { PartitionKey } from '../protocol/groups.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import type { JournaledBatch } from './journal.ts'
-import { dataView, RECORD_AT, recordBaseOffset, recordMessages, recordPartition, recordTimestamp } from './record.ts'
+import {
+  dataView,
+  RECORD_AT,
+  recordBaseOffset,
+  recordChecksum,
+  recordMessages,
+  recordPartition,
+  recordTimestamp,
+} from './record.ts'
 
 export type Role = 'primary' | 'backup' | 'repair'
 
 const refuse = (code: string, message: string, header: PrepareHeader): EngineError =>
   new EngineError(code, `op ${header.op}: ${message}`, { op: header.op })
 
+export interface MintRules {
+  /** Next offset of the log. */
+  readonly next: bigint
+  /** A primary mints no lower, and a backup accepts this base too; 0 when no jump is due (§7.5). */
+  readonly floor: bigint
+  /** Lowest base of a batch that comes first after a boot, whose predecessors are in the segments; undefined for any other. */
+  readonly firstFrom: bigint | undefined
+  /** Whether a batch that ends with this offset may be journaled; asked last, of new batches only. */
+  readonly fence: (last: bigint) => EngineError | undefined
+  /** Whether the segments have held exactly this batch since before the boot. */
+  readonly onDisk: (batch: Omit<JournaledBatch, 'onDisk'>) => boolean
+}
+
 /**
- * Checks a SendMessages frame and, as primary, mints: base offset `next`, base timestamp from the header, batch checksum.
- * A backup requires exactly these stamps; a repaired batch keeps the ones it has. `next` is the next offset of the log,
- * `durableEnd` what was in the segments at boot (exclusive).
+ * Checks a SendMessages frame and, as primary, mints: base offset, base timestamp from the header, batch checksum. A backup
+ * requires exactly these stamps; a repaired batch keeps the ones it has.
  */
 export function admitBatch(
   hash: Hash,
@@ -27,8 +47,7 @@ export function admitBatch(
   role: Role,
   header: PrepareHeader,
   frame: Uint8Array,
-  next: bigint,
-  durableEnd: bigint,
+  rules: MintRules,
 ): JournaledBatch | EngineError {
   // the primary's own batch was verified when it was admitted; only its layout is walked again
   const verdict = checkBatch(frame, RECORD_AT, role === 'primary' ? undefined : hash)
@@ -44,18 +63,26 @@ export function admitBatch(
     return refuse('ForeignBatch', `the batch is of partition ${partition}, not ${key.partition}`, header)
   }
   const messages = recordMessages(view, RECORD_AT)
-  const baseOffset = role === 'primary' ? next : recordBaseOffset(view, RECORD_AT)
+  const { next, floor, firstFrom } = rules
+  const baseOffset = role === 'primary' ? (floor > next ? floor : next) : (recordBaseOffset(view, RECORD_AT) as bigint)
   const timestamp = role === 'primary' ? header.timestamp : recordTimestamp(view, RECORD_AT)
-  if (role === 'backup' && (baseOffset !== next || timestamp !== header.timestamp)) {
-    return refuse(
-      'OffsetMismatch',
-      `the batch starts at offset ${baseOffset} and time ${timestamp}, expected ${next} and ${header.timestamp}`,
-      header,
-    )
+  if (role === 'backup') {
+    const continues = baseOffset === next || (floor > next && baseOffset === floor)
+    const first = firstFrom !== undefined && baseOffset >= firstFrom
+    if (!(continues || first) || timestamp !== header.timestamp) {
+      return refuse(
+        'OffsetMismatch',
+        `the batch starts at offset ${baseOffset} and time ${timestamp}, expected ${next} and ${header.timestamp}`,
+        header,
+      )
+    }
   }
   const endOffset = baseOffset + BigInt(messages)
   if (endOffset > U64_MAX)
     return refuse('OffsetSpaceExhausted', `no ${messages} offsets are left from ${baseOffset}`, header)
+  // a repaired batch was fenced when it was new (§7.4)
+  const fenced = role === 'repair' ? undefined : rules.fence(endOffset - 1n)
+  if (fenced) return fenced
   if (role === 'primary') {
     stampBatch(hash, frame, RECORD_AT, {
       partitionId: key.partition,
@@ -63,14 +90,15 @@ export function admitBatch(
       baseTimestamp: header.timestamp,
     })
   }
-  return {
+  const batch = {
     baseOffset,
     endOffset,
     timestamp,
     messages,
     bytes: frame.length - RECORD_AT,
-    onDisk: role === 'repair' && endOffset <= durableEnd,
+    checksum: recordChecksum(view, RECORD_AT),
   }
+  return { ...batch, onDisk: role !== 'primary' && rules.onDisk(batch) }
 }
 
 /**

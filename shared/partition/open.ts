@@ -3,15 +3,17 @@
  */
 import { joinPath } from '../storage/paths.ts'
 import { writePurgeGen } from '../storage/purge-gen.ts'
-import { readAnchor } from './anchor.ts'
 import { Chain } from './chain.ts'
 import { ConsumerOffsets } from './consumer-offsets.ts'
 import type { Partition, PartitionOptions } from './contract.ts'
 import { claimDirectory } from './incarnation.ts'
 import { SegmentedPartition } from './partition.ts'
+import { quarantineChain } from './quarantine.ts'
+import { reanchor } from './reanchor.ts'
 import { type RecoveredChain, RecoveryLog, recoverChain } from './recovery.ts'
 import type { RecoveredSegment } from './recovery-walk.ts'
 import { PartitionRefused } from './refused.ts'
+import { advanced } from './reservation.ts'
 import type { Segment } from './segment.ts'
 
 /**
@@ -24,7 +26,7 @@ export async function openPartition(options: PartitionOptions): Promise<Partitio
   const claim = await claimDirectory(host.disk, directory, createdRevision)
   if (claim.kind === 'set_aside')
     log.fact('incarnation_set_aside', 'incarnation', directory, 'set aside', { to: claim.to })
-  const recovered = await recoverChain(options, log)
+  const recovered = await recoverOrSetAside(options, log)
   for (const part of ['consumers', 'groups']) await host.disk.makeDirectory(joinPath(directory, `offsets/${part}`))
   if (claim.kind !== 'same' && recovered.segments.length === 0) {
     await writePurgeGen(host.disk, directory, { generation: 0n, createdRevision })
@@ -32,15 +34,63 @@ export async function openPartition(options: PartitionOptions): Promise<Partitio
 
   const chain = new Chain(host, directory, settings.segmentSizeBytes, settings.preallocateSegments)
   for (const segment of recovered.segments) chain.push(adopt(chain, segment))
-  const next = await nextOffset(options, chain, recovered)
-  log.step('counter', directory, 'next offset', { next: next.toString() })
+  const { next, dataEnd, stored } = recovered
+  const { frontier, reserved } = options.superblock?.recorded() ?? { frontier: 0n, reserved: 0n }
+  log.step('counter', directory, 'next offset', {
+    next: next.toString(),
+    dataEnd: dataEnd.toString(),
+    frontier: frontier.toString(),
+    reserved: reserved.toString(),
+  })
+  if (next > dataEnd && (options.replicaCount === 1 || recovered.lostSegment)) {
+    // Ordinary after a kill; the same is seen when the last flushed batch has rotted, so it is always said (§6.10).
+    const range = { first: dataEnd.toString(), last: (next - 1n).toString() }
+    log.fact('missing_range', 'counter', directory, 'was there and is not', range)
+  }
+  const floor = options.replicaCount === 1 ? reserved : 0n
+  const start = floor > next ? floor : next
+  if (floor > next) {
+    // Offsets of the life before that only memory held: confirmed or not, they are not given out again.
+    const range = { first: next.toString(), last: (floor - 1n).toString() }
+    log.fact('memory_tail_lost', 'counter', directory, 'reserved by the life before', range)
+  }
+  if (options.replicaCount === 1) await reanchor(options, chain, start, log)
   if (chain.segments.length === 0) {
-    chain.push(await chain.create(next))
-    log.step('plant', directory, 'first segment', { start: next.toString() })
-  } else await reopenTail(options, chain)
+    chain.push(await chain.create(start))
+    log.step('plant', directory, 'first segment', { start: start.toString() })
+  } else if (chain.active.writers === undefined) await reopenTail(options, chain)
   const offsets = new ConsumerOffsets(host, directory, settings.enforceFsync)
   await offsets.load(next, log)
-  return new SegmentedPartition(options, chain, offsets, next, log.steps)
+  return new SegmentedPartition(options, chain, offsets, { next, dataEnd, stored }, log.steps)
+}
+
+/**
+ * The chain as it is, or an empty one in the place of a refused chain (§6.10): a replica of a cluster gets its messages from
+ * the others, a solo node loses nothing with segments of length 0. Everything else stays where it is, so that the next boot
+ * says the same. What the refused chain speaks for is recorded before a file moves.
+ */
+async function recoverOrSetAside(options: PartitionOptions, log: RecoveryLog): Promise<RecoveredChain> {
+  const { host, directory, superblock } = options
+  try {
+    return await recoverChain(options, log)
+  } catch (error) {
+    if (!(error instanceof PartitionRefused) || error.chain === undefined) throw error
+    const { frontier, empty } = error.chain
+    if (options.replicaCount === 1 && !empty) throw error
+    try {
+      await superblock?.write(recorded => advanced(recorded, frontier, 0n))
+      const to = await quarantineChain(host.disk, directory)
+      log.fact('chain_quarantined', 'quarantine', directory, error.refusal, {
+        to: to ?? '',
+        frontier: frontier.toString(),
+        message: error.message,
+      })
+    } catch (cause) {
+      log.fact('quarantine_failed', 'quarantine', directory, 'left in place', { message: String(cause) })
+      throw error
+    }
+    return recoverChain(options, log)
+  }
 }
 
 function adopt(chain: Chain, recovered: RecoveredSegment): Segment {
@@ -55,23 +105,6 @@ function adopt(chain: Chain, recovered: RecoveredSegment): Segment {
   if (index.kind === 'rebuild') segment.indexBytes = index.index.toBytes().length
   else if (index.kind !== 'empty') segment.indexBytes = index.bytes
   return segment
-}
-
-/**
- * The counter (§6.11 steps 7 and 8): behind the last byte of data; without data, the name of the tail, which speaks for
- * messages that were there, unless it was planted past a gap; and never below what a lost segment's index claims.
- */
-async function nextOffset(options: PartitionOptions, chain: Chain, recovered: RecoveredChain): Promise<bigint> {
-  const frontier = options.frontier ?? 0n
-  let next = chain.durableEnd()
-  const tail = chain.segments.at(-1)
-  if (next === 0n && tail && tail.startOffset > 0n) {
-    const planted =
-      (await readAnchor(options.host.disk, options.host.hash, options.directory, tail.startOffset)) !== undefined
-    next = planted && frontier < tail.startOffset ? frontier : tail.startOffset
-  }
-  for (const claim of [frontier, recovered.orphanClaim]) if (claim > next) next = claim
-  return next
 }
 
 /** The files must be what the passes made of them, or something else writes here. */

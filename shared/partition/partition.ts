@@ -17,6 +17,7 @@ import {
   type Applied,
   type ConsumerKey,
   isEager,
+  type LogOrigin,
   type Partition,
   type PartitionInfo,
   type PartitionOptions,
@@ -30,8 +31,20 @@ import { admitBatch, type Role, samePrepare } from './mint.ts'
 import { readOffsetOp } from './offset-ops.ts'
 import { type PollHost, planPoll, runPoll } from './poll.ts'
 import { ReadHandles } from './read-handles.ts'
+import { OFFSET_LEASE_DEFAULT, OffsetReservation } from './reservation.ts'
 import type { Query } from './selection.ts'
+import { setAsideFrom } from './set-aside.ts'
 import { SparseIndex } from './sparse-index.ts'
+import type { StoredTail } from './stored-tail.ts'
+
+/** Where the offset space of a partition stands when it opens. */
+export interface OpenedAt {
+  /** Next offset to mint or to accept. */
+  readonly next: bigint
+  /** End of what the segments speak for: their bytes, or the name of an empty one that no reservation planted. */
+  readonly dataEnd: bigint
+  readonly stored: StoredTail
+}
 
 export class SegmentedPartition implements Partition {
   readonly options: PartitionOptions
@@ -43,11 +56,20 @@ export class SegmentedPartition implements Partition {
   private readonly handles: ReadHandles
   private readonly pollHost: PollHost
   private readonly eager: boolean
+  private readonly reservation: OffsetReservation
+  private readonly stored: StoredTail
   /** Next offset to mint or to accept; 0 is an empty offset space. */
   private next: bigint
   private visibleEnd: bigint
   /** End of what the segments held at boot (exclusive): repaired batches up to here are on disk already. */
-  private readonly recoveredEnd: bigint
+  private recoveredEnd: bigint
+  private readonly dataEnd: bigint
+  /** The log that the group has had since its restart, once a view was adopted, until something of it was applied. */
+  private origin: LogOrigin | undefined
+  /** Lowest offset at which the segments hold what the log of the group does not. */
+  private divergedFrom: bigint | undefined
+  /** A batch was appended in this life: the counter follows the log, and not what the superblock claims. */
+  private counting = false
   private persistedBytes: bigint
   /** Offset ops whose file write is still owed. */
   private readonly unwrittenOffsets = new Map<bigint, ConsumerKey>()
@@ -58,7 +80,7 @@ export class SegmentedPartition implements Partition {
     options: PartitionOptions,
     chain: Chain,
     offsets: ConsumerOffsets,
-    next: bigint,
+    { next, dataEnd, stored }: OpenedAt,
     recovery: readonly RecoveryStep[],
   ) {
     const { host } = options
@@ -74,6 +96,15 @@ export class SegmentedPartition implements Partition {
     })
     this.handles = new ReadHandles(host.disk, chain.closeFailed)
     this.eager = isEager(options.settings)
+    this.stored = stored
+    this.dataEnd = dataEnd
+    this.reservation = new OffsetReservation({
+      superblock: options.superblock,
+      lease: options.offsetLease ?? OFFSET_LEASE_DEFAULT,
+      solo: options.replicaCount === 1,
+      held: () => this.heldEnd(),
+      host,
+    })
     this.next = next
     this.visibleEnd = next
     this.recoveredEnd = chain.durableEnd()
@@ -107,12 +138,87 @@ export class SegmentedPartition implements Partition {
       this.journal.store({ header, frame })
       return { ok: true, header, frame }
     }
-    const batch = admitBatch(host.hash, key, role, header, frame, this.nextOffset(), this.recoveredEnd)
-    if (batch instanceof EngineError) return { ok: false, error: batch }
+    let pending = false as boolean
+    const batch = admitBatch(host.hash, key, role, header, frame, {
+      next: this.nextOffset(),
+      floor: this.reservation.armedFloor,
+      firstFrom: this.origin && !this.counting ? 0n : undefined,
+      fence: last => {
+        const verdict = this.reservation.fence(last)
+        pending = verdict === 'pending'
+        return verdict === 'open' ? undefined : this.unreserved(header, verdict)
+      },
+      onDisk: ({ baseOffset, endOffset, checksum }) => this.isStored(baseOffset, endOffset, checksum),
+    })
+    if (batch instanceof EngineError) return { ok: false, error: batch, ...(pending && { pending }) }
+    // Repair brings older batches too, and those do not set the counter back. The first batch of a life does: what raised
+    // the counter above the bytes was a claim, and the log is what the claim was about.
+    const from = this.counting || role === 'primary' ? this.next : this.heldEnd()
     this.journal.store({ header, frame, batch })
-    // repair brings older batches too, and those do not set the counter back
-    if (batch.endOffset > this.next) this.next = batch.endOffset
+    this.next = batch.endOffset > from ? batch.endOffset : from
+    this.counting = true
+    if (role !== 'repair') {
+      if (batch.endOffset > this.reservation.armedFloor) this.reservation.spendFloor()
+      this.reservation.used(batch.endOffset - 1n)
+    }
     return { ok: true, header, frame }
+  }
+
+  whenReserved(done: () => void): void {
+    this.reservation.whenSettled(done)
+  }
+
+  mayReserve(): boolean {
+    const next = this.nextOffset()
+    const { armedFloor } = this.reservation
+    return this.reservation.fence(armedFloor > next ? armedFloor : next) !== 'failed'
+  }
+
+  heldEnd(): Offset {
+    const stored = this.chain.durableEnd()
+    const journaled = this.journal.retainedEnd()
+    return Offset(stored > journaled ? stored : journaled)
+  }
+
+  jumpTo(base: Offset): void {
+    if (base > this.nextOffset()) this.reservation.armFloor(base)
+  }
+
+  standing(origin: LogOrigin, head: Op): 'joins' | 'behind' | 'diverged' {
+    if (this.journal.appliedOp > 0n) return 'joins'
+    this.origin = origin
+    const { logStart, jumpBase } = origin
+    if (this.dataEnd < logStart && this.recoveredEnd < logStart) return 'behind'
+    // Behind the leader's end there is nothing, or nothing before the jump: what is held there belongs to no log.
+    const past = this.recoveredEnd > logStart
+    if (past && (head === 0n || (jumpBase > logStart && this.recoveredEnd <= jumpBase))) this.diverge(logStart)
+    return this.divergedFrom === undefined ? 'joins' : 'diverged'
+  }
+
+  async setTailAside(): Promise<boolean> {
+    const from = this.divergedFrom
+    if (from === undefined) return false
+    const goOn = await this.flusher.bar()
+    try {
+      const end = await setAsideFrom(this.options, this.chain, from)
+      this.recoveredEnd = end
+      this.stored.cut(end)
+      this.journal.judgeStored(batch => batch.endOffset <= end && batch.onDisk)
+      const retained = this.journal.retainedEnd()
+      this.next = retained > end ? retained : end
+      this.visibleEnd = end
+      this.persistedBytes = BigInt(this.chain.persistedBytes())
+      this.divergedFrom = undefined
+    } finally {
+      goOn()
+    }
+    return true
+  }
+
+  async collapse(accounted: boolean): Promise<boolean> {
+    if (!accounted || this.reservation.armedFloor > this.visibleEnd) return true
+    const next = this.nextOffset()
+    return this.reservation.collapse(this.visibleEnd, next > this.visibleEnd ? next : this.visibleEnd)
   }
 
   apply(header: PrepareHeader): Applied {
@@ -149,8 +255,12 @@ export class SegmentedPartition implements Partition {
   }
 
   repairStanding(): { readonly lowestUnapplied?: Offset; readonly recoveredEnd: Offset } {
-    const recoveredEnd = Offset(this.recoveredEnd)
     const lowestUnapplied = this.journal.lowestUnapplied()
+    let recoveredEnd = Offset(this.divergedFrom === undefined ? this.recoveredEnd : 0n)
+    // the one gap that the log of the group itself has
+    const { origin } = this
+    if (origin && origin.jumpBase > 0n && lowestUnapplied === origin.jumpBase && recoveredEnd === origin.logStart)
+      recoveredEnd = origin.jumpBase
     return lowestUnapplied === undefined ? { recoveredEnd } : { recoveredEnd, lowestUnapplied }
   }
 
@@ -208,8 +318,10 @@ export class SegmentedPartition implements Partition {
       nextOffset: Offset(this.nextOffset()),
       visibleEnd: Offset(this.visibleEnd),
       persistedEnd: Offset(this.chain.durableEnd()),
-      frontier: Offset(0n),
-      reserved: Offset(0n),
+      frontier: Offset(this.reservation.frontier),
+      reserved: Offset(this.reservation.reserved),
+      held: this.heldEnd(),
+      floor: Offset(this.reservation.armedFloor),
     }
   }
 
@@ -284,6 +396,25 @@ export class SegmentedPartition implements Partition {
       if (waiter.op <= this.journal.settledOp) waiter.done()
       else this.persistWaiters.push(waiter)
     }
+  }
+
+  private isStored(base: bigint, end: bigint, checksum: bigint): boolean {
+    const verdict = this.stored.judge(base, end, checksum, this.recoveredEnd)
+    if (verdict === 'differs') this.diverge(base)
+    return verdict === 'same'
+  }
+
+  private diverge(from: bigint): void {
+    if (this.divergedFrom === undefined || from < this.divergedFrom) this.divergedFrom = from
+  }
+
+  private unreserved(header: PrepareHeader, verdict: 'pending' | 'failed'): EngineError {
+    return verdict === 'pending'
+      ? new EngineError('ReservationPending', `op ${header.op} waits for its offsets to be reserved`, { op: header.op })
+      : new EngineError('ReservationFailed', `op ${header.op}: its offsets cannot be reserved now`, {
+          op: header.op,
+          advice: 'free or repair the disk that holds the superblock of the partition',
+        })
   }
 
   private refused(header: PrepareHeader, code: string, message: string): AppendResult {

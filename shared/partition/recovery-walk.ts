@@ -20,6 +20,7 @@ import { dataView, recordBaseOffset, recordMessages } from './record.ts'
 import { IndexComparison, type IndexVerdict } from './recovery-index.ts'
 import { PartitionRefused } from './refused.ts'
 import { segmentPath } from './segment.ts'
+import type { StoredTail } from './stored-tail.ts'
 
 export interface RecoveredSegment {
   readonly startOffset: Offset
@@ -50,6 +51,8 @@ export interface WalkContext {
   readonly key: PartitionKey
   /** One for all segments of a load. */
   readonly budget: ProbeBudget
+  /** Gets every proven batch. */
+  readonly stored: StoredTail
 }
 
 /** Walks one segment. Throws DiskError; a refusal is part of the result, so that the rest of the chain is walked as well. */
@@ -69,6 +72,7 @@ export async function walkSegment(context: WalkContext, startOffset: Offset): Pr
       scheduler: host.scheduler,
       onBatch: batch => {
         comparison.meet(batch)
+        context.stored.add(batch.baseOffset, batch.baseOffset + BigInt(batch.messages), batch.checksum)
         if (batch.baseTimestamp < times.last) times.monotone = false
         if (batch.baseTimestamp > times.max) times.max = batch.baseTimestamp
         times.last = batch.baseTimestamp

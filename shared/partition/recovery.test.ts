@@ -20,6 +20,8 @@ import {
   text,
   until,
 } from './testing/harness.ts'
+import { Life } from './testing/lives.ts'
+import { TestSuperblock } from './testing/superblock.ts'
 
 const path = (start: number, kind: string) => `${DIRECTORY}/${String(start).padStart(20, '0')}.${kind}`
 const LOG = path(0, 'log')
@@ -169,7 +171,10 @@ describe('boot after a clean stop', () => {
       [40n, 40n],
     ] as const) {
       const host = new TestHost(await build(3))
-      const partition = await openPartition({ ...testOptions(host, EAGER), frontier: Offset(frontier) })
+      const partition = await openPartition({
+        ...testOptions(host, EAGER),
+        superblock: await TestSuperblock.saying(host.disk, frontier, 0n),
+      })
       expect(partition.info().nextOffset).toBe(next)
     }
   })
@@ -561,22 +566,21 @@ describe('the chain', () => {
       new Uint8Array([...entry(6n, 1n, 0n), ...entry(50n, 1n, 9000n), ...entry(1n << 40n, 1n, 9999n)]),
     )
     await disk.unlink(path(6, 'log'))
-    for (let boot = 0; boot < 2; boot++) {
-      const { partition, host } = await open(disk, SMALL)
-      expect(host.notes.map(note => [note.kind, note.data.first, note.data.last])).toEqual([
-        ['missing_range', '6', '50'],
-      ])
-      expect(partition.info().nextOffset).toBe(51n)
-      await partition.close()
-    }
-    const { partition, sender } = await open(disk, SMALL)
-    expect(sender.send('after').baseOffset).toBe(51n)
-    await partition.flush()
-    await until(() => partition.info().flusher.state === 'idle')
-    await partition.close()
-    const again = await open(disk, SMALL)
-    expect(again.host.kinds()).toEqual(['gap_admitted'])
-    expect(await pollOffset(again.partition, 5n)).toEqual(['5:m005', '51:after'])
+    const first = await Life.open(disk, { settings: SMALL })
+    expect(first.host.notes.map(({ kind, data }) => [kind, data.first ?? data.claim, data.last])).toEqual([
+      ['orphan_set_aside', '51', undefined],
+      ['missing_range', '6', '50'],
+      ['reanchored', '6', '50'],
+    ])
+    expect(first.partition.info().nextOffset).toBe(51n)
+    expect(first.superblock.recorded()).toEqual({ frontier: 51n, reserved: 51n })
+    expect(disk.peek(`${DIRECTORY}.fenced.0/${path(6, 'index').slice(DIRECTORY.length + 1)}`)).toBeDefined()
+    await first.partition.close()
+    const second = await Life.open(disk, { settings: SMALL })
+    expect(await second.send('after')).toBe(51n)
+    await second.stop()
+    const { partition } = await Life.open(disk, { settings: SMALL })
+    expect(await pollOffset(partition, 5n)).toEqual(['5:m005', '51:after'])
     expect(disk.peek(path(6, 'index'))).toBeUndefined()
   })
 

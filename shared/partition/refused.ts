@@ -16,9 +16,19 @@ export type RefusalCode =
   /** The directory belongs to a later incarnation of the partition than the one asked for. */
   | 'IncarnationAhead'
 
+/** What a refused chain still says, for those who set it aside (§6.10). */
+export interface RefusedChain {
+  /** Largest offset + 1 that the chain speaks for: walked bytes, names, claims of lost segments. */
+  readonly frontier: bigint
+  /** Every `.log` has length 0: nothing is lost with it. */
+  readonly empty: boolean
+}
+
 export class PartitionRefused extends EngineError {
   readonly refusal: RefusalCode
   readonly directory: string
+  /** Present when the segments were refused, and not the directory. */
+  chain: RefusedChain | undefined
 
   constructor(refusal: RefusalCode, directory: string, message: string, context: ErrorContext = {}) {
     super(refusal, `${directory}: ${message}`, { path: directory, ...context })

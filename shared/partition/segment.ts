@@ -84,6 +84,12 @@ export class Segment {
     this.nextMark = (this.nextMark + 1) % MARKS_MAX
   }
 
+  /** The file was cut: what polls remember may lie behind the cut. */
+  forget(): void {
+    this.marks.length = 0
+    this.nextMark = 0
+  }
+
   /** The boundary closest before `offset` that a poll has left, if any. */
   markBefore(offset: bigint): BatchMark | undefined {
     let best: BatchMark | undefined
