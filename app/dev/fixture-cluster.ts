@@ -517,6 +517,33 @@ export class FixtureCluster {
     }
   }
 
+  /** Facts of all nodes in turn. */
+  facts(count: number): StreamMessage {
+    const data = Array.from({ length: count }, (_, index): EventEnvelope => {
+      this.#seq++
+      const node = index % NODES
+      return {
+        v: 1,
+        node,
+        boot: boots[node]!,
+        seq: this.#seq,
+        monoUs: 1,
+        wallUs: nowUs(),
+        plane: 'partition',
+        group: groupIds[index % PARTITIONS]!,
+        kind: 'superblock_durable',
+        class: 'fact',
+        view: 0,
+        logView: 0,
+        data: {},
+        consoleSeq: this.#seq,
+        receivedWallUs: nowUs(),
+        emittedWallUs: nowUs(),
+      }
+    })
+    return { event: 'batch', data }
+  }
+
   /** A second's worth of events. */
   events(): StreamMessage[] {
     const list: EventEnvelope[] = []

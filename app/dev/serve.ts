@@ -134,6 +134,10 @@ setInterval(() => {
 setInterval(() => {
   for (const message of cluster.events()) send(message)
 }, 250)
+/** FACTS=500 sends that many facts a second, a thirtieth of them at a time: the load of the event-to-pixel budget. */
+const flood = Number(process.env.FACTS ?? 0)
+if (flood > 0) setInterval(() => send(cluster.facts(Math.round(flood / 30))), 33)
+
 setInterval(() => send({ event: 'heartbeat', data: { wallUs: nowUs(), seq: cluster.seq } }), 5000)
 
 const backend = createHttp(answer)

@@ -69,9 +69,12 @@ export const livenessWord: Readonly<Record<Liveness, string>> = {
 export const verdictLook = (verdict: PrimaryVerdict): Look =>
   verdict.kind === 'primary'
     ? look('ok', 'ok', 'Serving')
-    : verdict.reason === 'view_change'
-      ? look('change', 'change', 'No primary')
-      : look('down', 'danger', 'No primary')
+    : // Nobody is heard: that says nothing of the group.
+      verdict.reason === 'no_reports'
+      ? look('unknown', 'none', 'Not known')
+      : verdict.reason === 'view_change'
+        ? look('change', 'change', 'No primary')
+        : look('down', 'danger', 'No primary')
 
 export const factLook = (fact: Pick<Fact, 'kind' | 'tone'>): Pick<Look, 'glyph' | 'colour'> => {
   const known = factGlyphs[fact.kind]

@@ -22,7 +22,10 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
   const names = useQuery(queries.topics()).data
   const ids = replicaIds(view)
   const groups = [...view.groups.values()].sort((a, b) => byGroup(a.group, b.group))
-  const waits = groups.filter(group => primaryOf(view, group.group, now).kind === 'none').length
+  const verdicts = groups.map(group => primaryOf(view, group.group, now))
+  const served = verdicts.filter(verdict => verdict.kind === 'primary').length
+  const unknown = verdicts.filter(verdict => verdict.kind === 'none' && verdict.reason === 'no_reports').length
+  const waits = groups.length - served - unknown
   const box = useRef<HTMLElement>(null)
   const rows = useVirtualizer({
     count: groups.length,
@@ -36,7 +39,7 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
   return (
     <Pane
       title="Groups"
-      label={`${count(groups.length, 'group')}, ${groups.length - waits} served${waits > 0 ? `, ${waits} without a primary` : ''}`}
+      label={`${count(groups.length, 'group')}, ${served} served${waits > 0 ? `, ${waits} without a primary` : ''}${unknown > 0 ? `, ${unknown} not known` : ''}`}
       className="p-groups"
       testId="groups"
     >

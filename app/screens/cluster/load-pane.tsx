@@ -7,6 +7,7 @@ import { useCell } from '../../data/cell.ts'
 import { shown } from '../../data/store.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age } from '../../ui/age.tsx'
+import { CopyButton } from '../../ui/copy.tsx'
 import { count, duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph, type GlyphName, type StateColour } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
@@ -37,7 +38,12 @@ export function LoadPane() {
       label={labelOf(load)}
       className="p-load"
       testId="load"
-      actions={<LoadAct load={load} busy={busy} settings={valid.success ? valid.data : undefined} />}
+      actions={
+        <>
+          <CopyButton text={loadCommand(busy, asked)} label="Copy as command" icon className="iconbtn small push" />
+          <LoadAct load={load} busy={busy} settings={valid.success ? valid.data : undefined} />
+        </>
+      }
     >
       <div className="loadbody">
         {!load || load.state === 'idle' ? (
@@ -82,6 +88,12 @@ export function LoadPane() {
   )
 }
 
+/** The same request as a line of shell. */
+function loadCommand(busy: boolean, settings: object): string {
+  const body = JSON.stringify(busy ? { action: 'stop' } : { action: 'start', settings })
+  return `curl -X POST -H "authorization: Bearer $QUORUMSCOPE_TOKEN" -H "idempotency-key: $(date +%s%N)" -H 'content-type: application/json' -d '${body}' ${location.origin}/api/load`
+}
+
 const inRange = (text: string, least: number, most: number): boolean =>
   /^\d{1,7}$/.test(text) && Number(text) >= least && Number(text) <= most
 
@@ -110,7 +122,7 @@ function LoadAct(props: {
             ? 'It has stopped sending and reads back what was acknowledged.'
             : undefined)
         }
-        className="btn small push"
+        className="btn small"
         testId="load-stop"
       >
         <Glyph name="pause" />
@@ -126,7 +138,7 @@ function LoadAct(props: {
         if (props.settings) void actOnLoad({ action: 'start', settings: props.settings })
       }}
       why={forbidden ?? (props.settings ? undefined : 'A field is out of its range.')}
-      className="btn small main-act push"
+      className="btn small main-act"
       testId="load-start"
     >
       <Glyph name="play" />
