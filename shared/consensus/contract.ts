@@ -119,7 +119,14 @@ export type GroupEvent =
   | { readonly kind: 'transferAbandoned' }
 
 /** Why a request did not enter the log. `transientNotAccepted` surely was not admitted (58). */
-export type RefuseReason = 'not_primary' | 'not_normal' | 'state_transfer' | 'not_caught_up' | 'queues_full'
+export type RefuseReason =
+  | 'not_primary'
+  | 'not_normal'
+  | 'state_transfer'
+  | 'not_caught_up'
+  | 'queues_full'
+  /** The journal of a partition did not take it: a reservation that could not be extended, a fence. It never left this node. */
+  | 'append_failed'
 
 export type GroupAction =
   /**

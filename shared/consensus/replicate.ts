@@ -241,7 +241,10 @@ function unwindFailed(s: GroupState): void {
     s.sequencer = (tail.header.op - 1n) as Op
     s.chain = s.sequencer
     s.chainChecksum = tail.header.parent
-    if (tail.token !== undefined) s.out.push({ kind: 'cancel', tokens: [tail.token] })
+    if (tail.token === undefined) continue
+    // A log on a disk may have kept some of it; a journal in memory that refused it has nothing.
+    if (s.config.plane === 'partition') s.out.push({ kind: 'refuse', token: tail.token, reason: 'append_failed' })
+    else s.out.push({ kind: 'cancel', tokens: [tail.token] })
   }
   syncPrepareTimer(s)
   let failedBelow = false

@@ -4,11 +4,15 @@
  * commits as an op that changes nothing, and is cached like a success.
  */
 import { EngineError } from '../bytes/errors.ts'
-import { decodeBody } from '../protocol/codec.ts'
+import { decodeRequest } from '../protocol/codec.ts'
 import { NO_BODY } from '../protocol/frames.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import { Operation, operationName } from '../protocol/operations.ts'
-import { createPartitionsWithAssignments, createTopicWithAssignments } from '../protocol/replicated.ts'
+import {
+  createPartitionsWithAssignments,
+  createTopicWithAssignments,
+  truncatePartition as truncatePartitionBody,
+} from '../protocol/replicated.ts'
 import { committedReply, rejectionBody, successBody, VOID_RESULT } from '../protocol/replies.ts'
 import {
   createStream as createStreamBody,
@@ -30,6 +34,7 @@ import {
   purgeStream,
   purgeTopic,
   Reject,
+  truncatePartition,
   updateStream,
   updateTopic,
 } from './streams.ts'
@@ -98,29 +103,31 @@ export class MetadataMachine {
     const { state } = this
     switch (header.operation) {
       case Operation.CreateStream: {
-        const created = createStream(state, decodeBody(createStreamBody, body), header.timestamp)
+        const created = createStream(state, decodeRequest(createStreamBody, body), header.timestamp)
         return created.ok ? success(successBody(streamDetails, streamDetailsView(created.value, NO_STATS))) : created
       }
       case Operation.UpdateStream:
-        return plain(updateStream(state, decodeBody(updateStreamBody, body)))
+        return plain(updateStream(state, decodeRequest(updateStreamBody, body)))
       case Operation.DeleteStream:
-        return plain(deleteStream(state, decodeBody(streamRef, body)))
+        return plain(deleteStream(state, decodeRequest(streamRef, body)))
       case Operation.PurgeStream:
-        return plain(purgeStream(state, decodeBody(streamRef, body)))
+        return plain(purgeStream(state, decodeRequest(streamRef, body)))
       case Operation.CreateTopicWithAssignments:
         return this.createTopic(header, body)
       case Operation.UpdateTopic:
-        return plain(updateTopic(state, decodeBody(updateTopicBody, body)))
+        return plain(updateTopic(state, decodeRequest(updateTopicBody, body)))
       case Operation.DeleteTopic:
-        return plain(deleteTopic(state, decodeBody(topicRef, body)))
+        return plain(deleteTopic(state, decodeRequest(topicRef, body)))
       case Operation.PurgeTopic:
-        return plain(purgeTopic(state, decodeBody(topicRef, body)))
+        return plain(purgeTopic(state, decodeRequest(topicRef, body)))
       case Operation.CreatePartitionsWithAssignments: {
-        const { request, assignments } = decodeBody(createPartitionsWithAssignments, body)
+        const { request, assignments } = decodeRequest(createPartitionsWithAssignments, body)
         return plain(createPartitions(state, { ...request, assignments }, header.timestamp))
       }
       case Operation.DeletePartitions:
-        return plain(deletePartitions(state, decodeBody(partitionsChange, body)))
+        return plain(deletePartitions(state, decodeRequest(partitionsChange, body)))
+      case Operation.TruncatePartition:
+        return plain(truncatePartition(state, decodeRequest(truncatePartitionBody, body)))
       default:
         // Unknown to every machine of this build: it passes through (§4).
         return { ok: true, value: VOID_RESULT }
@@ -128,7 +135,7 @@ export class MetadataMachine {
   }
 
   private createTopic(header: PrepareHeader, body: Uint8Array): ApplyResult<Uint8Array> {
-    const { request, derivedOptions, assignments } = decodeBody(createTopicWithAssignments, body)
+    const { request, derivedOptions, assignments } = decodeRequest(createTopicWithAssignments, body)
     const created = createTopic(
       this.state,
       {
@@ -159,6 +166,7 @@ const GATED: ReadonlySet<number> = new Set([
   Operation.PurgeTopic,
   Operation.CreatePartitionsWithAssignments,
   Operation.DeletePartitions,
+  Operation.TruncatePartition,
 ])
 const isGated = (operation: number): boolean => GATED.has(operation)
 

@@ -65,6 +65,10 @@ export interface UserMeta {
 export interface CommittedPartition {
   readonly key: PartitionKey
   readonly createdRevision: bigint
+  /** Purges so far: what a partition has applied less of, it must still do. */
+  readonly purgeGeneration: bigint
+  /** Delete watermark: sealed segments that end at or below it are to go; 0 when there is none. */
+  readonly deletedUpToOffset: bigint
   readonly settings: TopicSettings
 }
 
@@ -112,7 +116,9 @@ export class MetadataState {
       for (const topic of stream.topics) {
         for (const partition of topic.partitions) {
           const key = { stream: stream.id, topic: topic.id, partition: partition.id }
-          committed.set(packGroup(key), { key, createdRevision: partition.createdRevision, settings: topic.settings })
+          const { createdRevision, purgeGeneration, deletedUpToOffset } = partition
+          const { settings } = topic
+          committed.set(packGroup(key), { key, createdRevision, purgeGeneration, deletedUpToOffset, settings })
         }
       }
     }

@@ -29,6 +29,8 @@ export class ConsumerOffsets {
   private readonly directory: string
   private readonly sync: boolean
   private readonly table = new Map<string, bigint>()
+  /** What the files hold or are owed. Memory may be ahead: a poll raises it before the op that makes it last is applied. */
+  private readonly filed = new Map<string, bigint>()
   /**
    * Files found at boot beside an empty log. Their numbers will be given out again with the batch at offset 0, and a later
    * boot would take them for valid then; so they go before that batch is written, and not earlier (§5.5).
@@ -62,9 +64,11 @@ export class ConsumerOffsets {
 
   /** An explicit store may rewind; an auto-commit only moves forward (`monotone`). */
   store(consumer: ConsumerKey, offset: bigint, monotone: boolean): void {
-    const known = this.table.get(keyOf(consumer))
-    if (monotone && known !== undefined && known >= offset) return
-    this.table.set(keyOf(consumer), offset)
+    const key = keyOf(consumer)
+    const filed = this.filed.get(key)
+    if (monotone && filed !== undefined && filed >= offset) return
+    const known = this.table.get(key)
+    if (!monotone || known === undefined || known < offset) this.table.set(key, offset)
     this.owe(consumer, offset)
   }
 
@@ -105,6 +109,8 @@ export class ConsumerOffsets {
   private owe(consumer: ConsumerKey, offset: bigint | undefined): void {
     const key = keyOf(consumer)
     const done = this.pending.get(key)?.done ?? []
+    if (offset === undefined) this.filed.delete(key)
+    else this.filed.set(key, offset)
     this.dropped.delete(key)
     this.pending.set(key, { consumer, offset, done })
     if (!this.writing) this.next()
@@ -206,6 +212,8 @@ export class ConsumerOffsets {
       })
     } else log.step('offsets', path, verdict.kind, { id, offset: offset.toString() })
     this.table.set(keyOf({ kind, id }), offset)
+    // A clamped value is not what the file says: the next commit writes it, whatever it is.
+    if (offset === verdict.offset) this.filed.set(keyOf({ kind, id }), offset)
   }
 }
 

@@ -1,7 +1,7 @@
 /** Bodies of StoreConsumerOffset and DeleteConsumerOffset prepares as a partition reads them (spec partition.md §9.2, §9.3). */
 import type { Hash } from '../bytes/hash.ts'
 import { U128_MAX } from '../bytes/units.ts'
-import { decodeBody } from '../protocol/codec.ts'
+import { decodeRequest } from '../protocol/codec.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import { consumerId } from '../protocol/ident.ts'
 import { deleteOffset, storeOffset } from '../protocol/messages.ts'
@@ -27,8 +27,8 @@ export function readOffsetOp(
   groupId: ((name: string) => number | undefined) | undefined,
 ): OffsetOp | undefined {
   const stores = header.operation === Operation.StoreConsumerOffset
-  const stored = stores ? decodeBody(storeOffset, body) : undefined
-  const { kind, id } = (stored ?? decodeBody(deleteOffset, body)).consumer
+  const stored = stores ? decodeRequest(storeOffset, body) : undefined
+  const { kind, id } = (stored ?? decodeRequest(deleteOffset, body)).consumer
   const numeric = kind === 'group' && id.kind === 'name' ? groupId?.(id.name) : consumerId(hash, id)
   if (numeric === undefined) return undefined
   return {

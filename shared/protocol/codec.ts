@@ -28,6 +28,12 @@ export function decodeBody<T>(codec: Codec<T>, bytes: Uint8Array): T {
   return value
 }
 
+/**
+ * Reads a request body; bytes behind the value are ignored, as the reference server does: clients in the wild send some
+ * (the official Node client puts a count behind the names of DeleteTopic).
+ */
+export const decodeRequest = <T>(codec: Codec<T>, bytes: Uint8Array): T => codec.read(new ByteReader(bytes))
+
 export function encodeBody<T>(codec: Codec<T>, value: T): Uint8Array {
   const writer = new ByteWriter()
   codec.write(writer, value)

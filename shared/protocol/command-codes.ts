@@ -62,6 +62,7 @@ export const ClientCommands = {
   deleteToken: command('pat.delete', 43, Operation.DeletePersonalAccessToken, users.deleteToken, empty),
   poll: read('message.poll', 100, messages.pollMessages, messages.pollReply),
   send: command('message.send', 101, Operation.SendMessages, messages.sendMessages, messages.sendReply),
+  flushBuffer: read('message.flush', 102, messages.flushBuffer, empty),
   getOffset: read('offset.get', 120, messages.getOffset, messages.getOffsetReply),
   storeOffset: command('offset.store', 121, Operation.StoreConsumerOffset, messages.storeOffset, empty),
   deleteOffset: command('offset.delete', 122, Operation.DeleteConsumerOffset, messages.deleteOffset, empty),

@@ -81,6 +81,7 @@ const request = (fields: object) =>
     nonce: 0n,
     origin: 0,
     encrypted: 0,
+    incarnation: 0n,
     group,
     ...fields,
   })

@@ -56,7 +56,8 @@ export type RequestHeader = LayoutRecord<typeof requestLayout>
 /**
  * A request on a replica link: the client form at the same offsets, plus the nonce and origin of a forward and the group
  * (§2.5, §8.3). `origin` is the sending replica + 1, 0 when the request was not forwarded; `encrypted` says whether the
- * payload is already encrypted.
+ * payload is already encrypted; `incarnation` is the created_revision of the partition that the origin means, so that a
+ * forward which outlives its topic is not taken by the next one of the same ids.
  */
 export const routedRequestLayout = header(
   'RoutedRequest',
@@ -72,9 +73,10 @@ export const routedRequestLayout = header(
     nonce: u128(204),
     origin: u8(220),
     encrypted: u8(221),
+    incarnation: u64(224),
     group: u64<GroupId>(248),
   },
-  [ignored(177, 7), ignored(200, 4), ignored(222, 26)],
+  [ignored(177, 7), ignored(200, 4), ignored(222, 2), ignored(232, 16)],
 )
 export type RoutedRequestHeader = LayoutRecord<typeof routedRequestLayout>
 

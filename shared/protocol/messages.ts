@@ -8,6 +8,7 @@
  *     PartFlag: flag u8 | partition u32, always five bytes
  *     reply: partitionId u32 | currentOffset u64 | count u32 | batch records back to back
  *   offset get:    Consumer | Ident stream | Ident topic | PartFlag          store: … | offset u64 | ack u8
+ *   flush: Ident stream | Ident topic | partitionId u32 | fsync u8
  *   offset delete: … | ack u8      reply of get: partitionId u32 | currentOffset u64 | storedOffset u64, or nothing
  */
 import { DecodeError } from '../bytes/errors.ts'
@@ -158,6 +159,10 @@ export function polledMessages(reply: PollReply): PolledMessage[] {
   }
   return messages
 }
+
+/** `fsync`: force the bytes to the disk, also where the topic does not ask for it. */
+export const flushBuffer = struct({ stream: ident, topic: ident, partition: u32, fsync: bool })
+export type FlushBuffer = CodecValue<typeof flushBuffer>
 
 const offsetTarget = { consumer, stream: ident, topic: ident, partition: partFlag } as const
 export const getOffset = struct(offsetTarget)

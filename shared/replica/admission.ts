@@ -6,7 +6,7 @@ import { DecodeError } from '../bytes/errors.ts'
 import { GroupId } from '../bytes/units.ts'
 import type { MetadataState } from '../metadata/state.ts'
 import { admitCreateOptions, admitUpdateOptions, patchOptions, settingsOf } from '../metadata/topic-options.ts'
-import { decodeBody, encodeBody } from '../protocol/codec.ts'
+import { decodeRequest, encodeBody } from '../protocol/codec.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import { Operation } from '../protocol/operations.ts'
 import { type Assignment, createPartitionsWithAssignments, createTopicWithAssignments } from '../protocol/replicated.ts'
@@ -49,16 +49,16 @@ function admitBody(state: MetadataState, operation: number, body: Uint8Array, al
   const asSent: Admitted = { ok: true, operation, body }
   switch (operation) {
     case Operation.CreateStream:
-      return decodeBody(createStream, body).options.length > 0 ? refuse(ErrorCode.UnsupportedOptionKey) : asSent
+      return decodeRequest(createStream, body).options.length > 0 ? refuse(ErrorCode.UnsupportedOptionKey) : asSent
     case Operation.UpdateStream:
-      return decodeBody(updateStream, body).options.length > 0 ? refuse(ErrorCode.UnsupportedOptionKey) : asSent
+      return decodeRequest(updateStream, body).options.length > 0 ? refuse(ErrorCode.UnsupportedOptionKey) : asSent
     case Operation.DeleteStream:
-      decodeBody(streamRef, body)
+      decodeRequest(streamRef, body)
       return asSent
     case Operation.CreateTopic:
       return admitTopic(body, allocate)
     case Operation.UpdateTopic: {
-      const request = decodeBody(updateTopic, body)
+      const request = decodeRequest(updateTopic, body)
       const options = admitUpdateOptions(request.options)
       if (!options.ok) return options
       const stream = state.stream(request.stream)
@@ -70,22 +70,22 @@ function admitBody(state: MetadataState, operation: number, body: Uint8Array, al
       return { ok: true, operation, body: encodeBody(updateTopic, { ...request, options: options.value }) }
     }
     case Operation.DeleteTopic:
-      decodeBody(topicRef, body)
+      decodeRequest(topicRef, body)
       return asSent
     case Operation.CreatePartitions: {
-      const request = decodeBody(partitionsChange, body)
+      const request = decodeRequest(partitionsChange, body)
       if (!countHolds(request.count)) return refuse(ErrorCode.TooManyPartitions)
       const value = { request, assignments: assignments(request.count, allocate) }
       const enriched = encodeBody(createPartitionsWithAssignments, value)
       return { ok: true, operation: Operation.CreatePartitionsWithAssignments, body: enriched }
     }
     default:
-      return countHolds(decodeBody(partitionsChange, body).count) ? asSent : refuse(ErrorCode.TooManyPartitions)
+      return countHolds(decodeRequest(partitionsChange, body).count) ? asSent : refuse(ErrorCode.TooManyPartitions)
   }
 }
 
 function admitTopic(body: Uint8Array, allocate: () => bigint): Admitted {
-  const request = decodeBody(createTopic, body)
+  const request = decodeRequest(createTopic, body)
   if (request.partitionsCount > PARTITIONS_PER_REQUEST_MAX) return refuse(ErrorCode.TooManyPartitions)
   const options = admitCreateOptions(request.options, request.partitionsCount)
   if (!options.ok) return options

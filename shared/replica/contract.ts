@@ -11,6 +11,7 @@ import type {
   BatchesSnapshot,
   BytesSnapshot,
   ClientSnapshot,
+  ForwardsSnapshot,
   GroupSnapshotJson,
   GroupSummary,
   IndexSnapshot,
@@ -59,6 +60,8 @@ export interface ReplicaConfig {
     readonly prepareQueueDepth: number
     readonly evictedRingCapacity: number
     readonly evictedRingBytesMax: number
+    /** Offsets that a partition reserves at a time, 1..16,777,216. Default 65,536. */
+    readonly offsetReservationLease?: number
   }
   /** Time for which the metadata superblock may fail before the node ends with status 3; 0: never. Default: two minutes. */
   readonly superblockWedgedFatalMs?: number
@@ -132,6 +135,8 @@ export interface ReplicaInspection {
   wal(): Unreported<WalSnapshot>
   clients(): Unreported<ClientSnapshot>
   recovery(): Unreported<RecoverySnapshot>
+  /** Forwarded writes that this node sent or took, newest first, at most `limit`. */
+  forwards(limit: number): Unreported<ForwardsSnapshot>
   clientCount(): number
 }
 

@@ -2,6 +2,7 @@
 import type { ConsensusGroup, GroupNote, Plane } from '../consensus/contract.ts'
 import type { EventDraft, EventSink } from '../inspection/envelope.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
+import type { LinkMark } from './ports.ts'
 
 type Data = EventDraft['data']
 
@@ -19,8 +20,11 @@ export class Events {
     return this.sink.wantsFlow(group)
   }
 
-  /** A fact of the node: boot, refusal, forward, session. Returns its sequence number, for `cause`. */
-  node(kind: string, data: Data, cause?: number): number {
+  /**
+   * A fact of the node: boot, refusal, forward, session. Returns its sequence number, for `cause`; `link` is
+   * the frame that it belongs to.
+   */
+  node(kind: string, data: Data, cause?: number, link?: LinkMark): number {
     this.sink.count(NODE_GROUP, kind)
     return this.sink.emit({
       plane: 'node',
@@ -29,6 +33,7 @@ export class Events {
       class: 'fact',
       data,
       ...(cause !== undefined && { cause }),
+      ...(link && { link }),
     })
   }
 

@@ -4,27 +4,21 @@
  * request by nonce before it sends, and answers its client in every case: with the result, with 57 when the peer is lost or
  * stays silent (the outcome is unknown), with 58 when nothing was sent.
  *
- * The other side answers every forward at once when it refuses it, and otherwise when its op has an outcome.
+ * The other side answers every forward at once when it refuses it, and otherwise when its op has an outcome; for writes that
+ * side is in forwarded-write.ts.
  */
 import { type ClientId, Op, type ReplicaId } from '../bytes/units.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
-import {
-  encodeFrame,
-  ForwardOutcome,
-  type FrameOf,
-  LogoutOutcome,
-  RegisterOutcome,
-  type ReplicaFrame,
-  sealFrame,
-} from '../protocol/frames.ts'
-import { unpackGroup } from '../protocol/groups.ts'
-import { replyLayout, routedRequestLayout } from '../protocol/headers.ts'
-import { Operation } from '../protocol/operations.ts'
+import { encodeFrame, ForwardOutcome, type FrameOf, type ReplicaFrame, sealFrame } from '../protocol/frames.ts'
+import { routedRequestLayout } from '../protocol/headers.ts'
 import { localReply } from '../protocol/replies.ts'
-import { frameBody } from '../protocol/seal.ts'
 import type { Core } from './core.ts'
-import { batchFault, type DeniedAt, type PartitionWrite, write } from './partition-writes.ts'
+import { ForwardLog, type ForwardTrace } from './forward-log.ts'
+import { LOGOUT_OUTCOME, logoutResult, REGISTER_OUTCOME, registerResult } from './forward-outcomes.ts'
+import { takeWrite } from './forwarded-write.ts'
+import { AUTO_COMMIT, type DeniedAt, type PartitionWrite } from './partition-writes.ts'
 import type { Parts } from './parts.ts'
+import type { LinkMark } from './ports.ts'
 import { routedRequest } from './routed-request.ts'
 import { type LogoutResult, logoutHere, type RegisterResult, registerHere } from './sessions.ts'
 
@@ -37,11 +31,12 @@ interface Parked {
   readonly to: ReplicaId
   readonly client: ClientId
   readonly deadline: number
-  readonly result: (frame: ReplicaFrame) => void
+  readonly result: (frame: ReplicaFrame, mark: LinkMark) => void
   readonly lost: (reason: string) => void
 }
 
 export class Forwards {
+  readonly log: ForwardLog
   private readonly core: Core
   private readonly parts: () => Parts
   private readonly parked = new Map<bigint, Parked>()
@@ -50,6 +45,7 @@ export class Forwards {
   constructor(core: Core, parts: () => Parts) {
     this.core = core
     this.parts = parts
+    this.log = new ForwardLog(core.ports.clock)
     this.counter = BigInt.asUintN(64, core.incarnation)
   }
 
@@ -57,42 +53,69 @@ export class Forwards {
     return this.parked.size
   }
 
-  // The origin's side.
-
   /** False when it could not be sent: the caller refuses it. */
   write(request: PartitionWrite, to: ReplicaId, at: DeniedAt): boolean {
-    const { identity, self } = this.core
+    const { self, events, identity } = this.core
     const nonce = this.nextNonce()
+    const { key, group, operation, transport } = request
+    const trace = this.log.begin({
+      nonce: nonce.toString(16),
+      side: 'origin',
+      origin: self,
+      primary: to,
+      group: group.toString(),
+      key: { ...key },
+      operation,
+      client: transport === AUTO_COMMIT ? 'auto' : transport.toString(),
+    })
+    const note = (kind: string, data: Record<string, string | number>, cause?: number, link?: LinkMark) =>
+      events.node(kind, { nonce: nonce.toString(16), ...data }, cause, link)
+    const cause = note('forward_received', { group: group.toString(), to, operation })
+    trace.step('received', cause)
     const header = routedRequest(
       {
         cluster: identity.cluster,
         replica: self,
-        client: request.transport as ClientId,
+        client: transport as ClientId,
         session: request.session,
         request: request.request,
         requestChecksum: request.requestChecksum,
-        operation: Operation.SendMessages,
+        operation,
         userId: request.userId,
-        group: request.group,
+        group,
         nonce,
         origin: self + 1,
+        incarnation: request.incarnation,
       },
-      request.batch,
+      request.body,
     )
-    const cause = this.note('forward_received', nonce, { group: request.group.toString(), to })
-    const parked: Parked = {
+    const unsent = (reason: string): false => {
+      trace.step('unsent', note('forward_unsent', { to, reason }, cause))
+      trace.end('refused', ErrorCode.TransientNotAccepted, reason)
+      return false
+    }
+    if (this.parked.size >= PARKED_FORWARDS_MAX) return unsent('too many forwards wait for their result')
+    this.parked.set(nonce, {
       to,
       client: header.client,
       deadline: this.core.tick + FORWARD_TICKS,
-      result: frame => this.answerWrite(frame as FrameOf<'ForwardRequestResult'>, request, at, cause),
+      result: (frame, mark) =>
+        this.answerWrite(frame as FrameOf<'ForwardRequestResult'>, request, at, trace, cause, mark),
       lost: reason => {
-        this.note('forward_lost', nonce, { reason, status: ErrorCode.TransientNotCommitted }, cause)
+        trace.step('lost', note('forward_lost', { reason, status: ErrorCode.TransientNotCommitted }, cause))
+        trace.end('unknown', ErrorCode.TransientNotCommitted, reason)
         request.answer.denied(ErrorCode.TransientNotCommitted, reason, at)
       },
+    })
+    trace.step('parked', note('forward_parked', { waiting: this.parked.size }, cause))
+    const { replicaLinks } = this.core.ports
+    if (!replicaLinks.send(to, encodeFrame(routedRequestLayout, header, request.body))) {
+      this.parked.delete(nonce)
+      return unsent('the primary cannot be reached')
     }
-    const sent = this.send(nonce, parked, encodeFrame(routedRequestLayout, header, request.batch))
-    this.note(sent ? 'forward_sent' : 'forward_unsent', nonce, { to }, cause)
-    return sent
+    const link = replicaLinks.lastSent?.(to)
+    trace.step('sent', note('forward_sent', { to }, cause, link), link)
+    return true
   }
 
   register(client: ClientId, userId: number, settle: (result: RegisterResult) => void): void {
@@ -123,10 +146,37 @@ export class Forwards {
       if (parked.to === peer) this.lose(nonce, 'the connection to the primary was lost')
   }
 
+  /** Deadlines are handed out in order, so the first one that lies ahead ends the walk. */
   tick(): void {
     for (const [nonce, parked] of this.parked) {
       if (parked.deadline > this.core.tick) break
       this.lose(nonce, 'the primary did not answer in time')
+    }
+  }
+
+  /** A forward or a result from a peer. */
+  frame(from: ReplicaId, frame: ReplicaFrame, mark: LinkMark) {
+    switch (frame.kind) {
+      case 'Request':
+        takeWrite(this.parts(), from, frame, mark)
+        break
+      case 'ForwardRegister':
+        this.takeRegister(from, frame)
+        break
+      case 'ForwardLogout':
+        this.takeLogout(from, frame)
+        break
+      case 'ForwardRequestResult':
+      case 'ForwardRegisterResult':
+      case 'ForwardLogoutResult': {
+        const { nonce, client } = frame.header
+        const parked = this.parked.get(nonce)
+        // Another client's nonce leaves the parked request untouched; a result that nobody waits for is dropped.
+        if (!parked || parked.client !== client || parked.to !== from) return
+        this.parked.delete(nonce)
+        parked.result(frame, mark)
+        break
+      }
     }
   }
 
@@ -140,22 +190,17 @@ export class Forwards {
     const { group } = this.parts().metadata
     const to = group.primary()
     const reachable = group.snapshot().status === 'normal' && to !== this.core.self
-    const parked: Parked = {
+    if (!reachable || this.parked.size >= PARKED_FORWARDS_MAX) return failed(false)
+    this.parked.set(nonce, {
       to,
       client,
       deadline: this.core.tick + FORWARD_TICKS,
       result,
       lost: () => failed(true),
-    }
-    if (!reachable || !this.send(nonce, parked, frame)) failed(false)
-  }
-
-  private send(nonce: bigint, parked: Parked, frame: Uint8Array): boolean {
-    if (this.parked.size >= PARKED_FORWARDS_MAX) return false
-    this.parked.set(nonce, parked)
-    if (this.core.ports.replicaLinks.send(parked.to, frame)) return true
+    })
+    if (this.core.ports.replicaLinks.send(to, frame)) return
     this.parked.delete(nonce)
-    return false
+    failed(false)
   }
 
   private lose(nonce: bigint, reason: string) {
@@ -168,11 +213,17 @@ export class Forwards {
     { header, body }: FrameOf<'ForwardRequestResult'>,
     request: PartitionWrite,
     at: DeniedAt,
+    trace: ForwardTrace,
     cause: number,
+    mark: LinkMark,
   ) {
-    const { outcome, status } = header
-    this.note('forward_answered', header.nonce, { outcome, status }, cause)
-    if (outcome === ForwardOutcome.Reply && status === 0) {
+    const { outcome } = header
+    const committed = outcome === ForwardOutcome.Reply && header.status === 0
+    const status = outcome === ForwardOutcome.NotPrimary ? ErrorCode.TransientNotAccepted : header.status
+    const data = { nonce: header.nonce.toString(16), outcome, status }
+    trace.step('answered', this.core.events.node('forward_answered', data, cause, mark), mark)
+    if (committed) {
+      trace.end('accepted', 0, 'committed')
       const echoed = routedRequest(
         {
           cluster: header.cluster,
@@ -192,83 +243,9 @@ export class Forwards {
       )
       return
     }
-    const code = outcome === ForwardOutcome.NotPrimary ? ErrorCode.TransientNotAccepted : status
-    request.answer.denied(code, 'refused by the primary', { ...at, commit: header.commit })
-  }
-
-  // The primary's side.
-
-  /** A forward or a result from a peer. */
-  frame(from: ReplicaId, frame: ReplicaFrame) {
-    switch (frame.kind) {
-      case 'Request':
-        this.takeWrite(from, frame)
-        break
-      case 'ForwardRegister':
-        this.takeRegister(from, frame)
-        break
-      case 'ForwardLogout':
-        this.takeLogout(from, frame)
-        break
-      case 'ForwardRequestResult':
-      case 'ForwardRegisterResult':
-      case 'ForwardLogoutResult': {
-        const { nonce, client } = frame.header
-        const parked = this.parked.get(nonce)
-        // Another client's nonce leaves the parked request untouched; a result that nobody waits for is dropped.
-        if (!parked || parked.client !== client || parked.to !== from) return
-        this.parked.delete(nonce)
-        parked.result(frame)
-        break
-      }
-    }
-  }
-
-  private takeWrite(from: ReplicaId, { header, body }: FrameOf<'Request'>) {
-    const parts = this.parts()
-    const { hash } = this.core.ports
-    const cause = this.note('forward_taken', header.nonce, { from, group: header.group.toString() })
-    const result = (
-      outcome: number,
-      status: number,
-      op: bigint,
-      commit: bigint,
-      reply: Uint8Array = new Uint8Array(0),
-    ) => {
-      const refused = outcome !== ForwardOutcome.Reply
-      this.note(refused ? 'forward_refused' : 'forward_accepted', header.nonce, { outcome, status }, cause)
-      const { nonce, client, operation, request, group } = header
-      const fields = { ...this.sender(), nonce, client, status, operation, op, commit, request, group, outcome }
-      this.core.ports.replicaLinks.send(from, sealFrame(hash, 'ForwardRequestResult', fields, reply))
-    }
-    const rejected = (status: number) => result(ForwardOutcome.Rejected, status, 0n, 0n)
-    if (header.nonce === 0n || header.origin !== from + 1) return
-    if (header.operation !== Operation.SendMessages) return rejected(ErrorCode.FeatureUnavailable)
-    // This node encrypts nothing: a payload that is encrypted already would lie beside plain ones (terminal, not transient).
-    if (header.encrypted !== 0) return rejected(ErrorCode.FeatureUnavailable)
-    if (!this.core.machine.state.users.get(header.userId)) return rejected(ErrorCode.Unauthorized)
-    const fault = batchFault(hash, body)
-    if (fault !== undefined) return rejected(fault)
-    const key = unpackGroup(header.group)
-    if (!key) return rejected(ErrorCode.ResourceNotFound)
-    write(parts, {
-      key,
-      group: header.group,
-      transport: header.client,
-      session: header.session,
-      request: header.request,
-      requestChecksum: header.requestChecksum,
-      userId: header.userId,
-      batch: body,
-      forwarded: true,
-      answer: {
-        committed: frame => {
-          const reply = replyLayout.decode(frame)
-          result(ForwardOutcome.Reply, 0, reply.op, reply.commit, frameBody(frame))
-        },
-        denied: (status, _reason, at) => result(ForwardOutcome.Transient, status, 0n, at.commit),
-      },
-    })
+    const unknown = status === ErrorCode.TransientNotCommitted
+    trace.end(unknown ? 'unknown' : 'refused', status, 'answered by the primary')
+    request.answer.denied(status, 'refused by the primary', { ...at, commit: header.commit })
   }
 
   private takeRegister(from: ReplicaId, { header }: FrameOf<'ForwardRegister'>): void {
@@ -305,43 +282,4 @@ export class Forwards {
     this.counter = BigInt.asUintN(64, this.counter + 1n) || 1n
     return (BigInt(this.core.self) << 64n) | this.counter
   }
-
-  private note(kind: string, nonce: bigint, data: Record<string, string | number>, cause?: number): number {
-    return this.core.events.node(kind, { nonce: nonce.toString(16), ...data }, cause)
-  }
-}
-
-const REGISTER_OUTCOME: Record<RegisterResult['kind'], number> = {
-  bound: RegisterOutcome.Ok,
-  not_primary: RegisterOutcome.NotPrimary,
-  not_caught_up: RegisterOutcome.NotCaughtUp,
-  full: RegisterOutcome.PipelineFull,
-  busy: RegisterOutcome.InProgress,
-  unknown: RegisterOutcome.Canceled,
-  other_user: RegisterOutcome.ClientIdOwnedByAnotherUser,
-}
-const LOGOUT_OUTCOME: Record<LogoutResult['kind'], number> = {
-  done: LogoutOutcome.Ok,
-  not_primary: LogoutOutcome.NotPrimary,
-  full: LogoutOutcome.PipelineFull,
-  busy: LogoutOutcome.InProgress,
-  unknown: LogoutOutcome.Canceled,
-}
-
-type RegisterFailure = Exclude<RegisterResult['kind'], 'bound'>
-type LogoutFailure = Exclude<LogoutResult['kind'], 'done'>
-
-const keyOf = <K extends string>(outcomes: Record<K, number>, outcome: number): K =>
-  (Object.keys(outcomes) as K[]).find(key => outcomes[key] === outcome)!
-
-function registerResult({ header }: FrameOf<'ForwardRegisterResult'>): RegisterResult {
-  if (header.outcome === RegisterOutcome.Ok) {
-    return { kind: 'bound', session: header.epoch, watermark: header.watermark }
-  }
-  return { kind: keyOf(REGISTER_OUTCOME, header.outcome) as RegisterFailure }
-}
-
-function logoutResult({ header }: FrameOf<'ForwardLogoutResult'>): LogoutResult {
-  if (header.outcome === LogoutOutcome.Ok) return { kind: 'done', commit: header.commit }
-  return { kind: keyOf(LOGOUT_OUTCOME, header.outcome) as LogoutFailure }
 }

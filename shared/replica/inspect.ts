@@ -113,6 +113,11 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
         (step, index) => ({ at: index, ...step, detail: { ...step.detail } }),
       ),
     }),
+    forwards: limit => ({
+      parked: parts.forwards.size,
+      total: parts.forwards.log.total,
+      forwards: parts.forwards.log.newest(limit),
+    }),
     clientCount: () => parts.door.connections.size,
   }
 }
@@ -163,7 +168,7 @@ function partitionSnapshot(replicated: ReplicatedPartition): NonNullable<ReturnT
     reservation: {
       frontier: info.frontier.toString(),
       reserved: info.reserved.toString(),
-      held: info.persistedEnd.toString(),
+      held: info.held.toString(),
     },
     settings: {
       segmentSizeBytes: settings.segmentSizeBytes,

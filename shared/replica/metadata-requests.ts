@@ -1,27 +1,29 @@
 /** Requests that become ops of the metadata group (spec consensus.md §3.5, §3.6; wire.md §2.8). */
 import { ErrorCode } from '../protocol/error-codes.ts'
-import { EvictionReason } from '../protocol/replies.ts'
+import { Operation } from '../protocol/operations.ts'
+import { EvictionReason, localReply, rejectionBody, VOID_RESULT } from '../protocol/replies.ts'
 import { admit } from './admission.ts'
 import type { Session } from './client-door.ts'
 import { checksumHolds, deny, type Exchange, evict, reject } from './exchange.ts'
 import type { Parts } from './parts.ts'
+import { admitSegments } from './segment-requests.ts'
 
 /** Only the metadata primary takes them; the connection's session counts, not what the header claims. */
 export function metadataRequest(parts: Parts, exchange: Exchange, session: Session) {
   const { core, metadata } = parts
-  const { header, body } = exchange
+  const { header } = exchange
   if (!checksumHolds(parts, exchange)) return
   const { group } = metadata
-  if (!core.accepting || !group.isPrimary()) return reject(parts, exchange, ErrorCode.TransientNotAccepted)
+  if (!core.accepting || !group.isPrimary()) return refuse(parts, exchange, ErrorCode.TransientNotAccepted)
   if (!group.isCaughtUpPrimary() || metadata.isBusy(session.client)) {
-    return reject(parts, exchange, ErrorCode.TransientNotCommitted)
+    return refuse(parts, exchange, ErrorCode.TransientNotCommitted)
   }
   const verdict = core.machine.clients.check(session.client, session.session, header.request, header.requestChecksum)
   switch (verdict.kind) {
     case 'duplicate':
       return exchange.answer(verdict.frame)
     case 'already_applied':
-      return reject(parts, exchange, ErrorCode.RequestAlreadyApplied)
+      return refuse(parts, exchange, ErrorCode.RequestAlreadyApplied)
     case 'no_session':
       return evict(parts, exchange, EvictionReason.NoSession)
     case 'fenced':
@@ -34,11 +36,11 @@ export function metadataRequest(parts: Parts, exchange: Exchange, session: Sessi
     case 'new':
       break
   }
-  const admitted = admit(core.machine.state, header.operation, body, () => metadata.allocateConsensusGroup())
-  if (!admitted.ok) return deny(parts, exchange, admitted.status)
+  const admitted = admission(parts, exchange)
+  if (!admitted) return
   if (!metadata.hasRoom()) {
     core.events.node('metadata_log_full', { slots: metadata.wal.slots })
-    return reject(parts, exchange, ErrorCode.TransientNotAccepted)
+    return refuse(parts, exchange, ErrorCode.TransientNotAccepted)
   }
   const fields = {
     client: session.client,
@@ -52,7 +54,35 @@ export function metadataRequest(parts: Parts, exchange: Exchange, session: Sessi
     if (outcome.kind === 'applied') exchange.answer(outcome.reply)
     else {
       const unknown = outcome.kind === 'unknown'
-      reject(parts, exchange, unknown ? ErrorCode.TransientNotCommitted : ErrorCode.TransientNotAccepted)
+      refuse(parts, exchange, unknown ? ErrorCode.TransientNotCommitted : ErrorCode.TransientNotAccepted)
     }
   })
+}
+
+/** In the result section; a reply to DeleteSegments has none, and says it in its status (wire.md §1.3). */
+function refuse(parts: Parts, exchange: Exchange, code: number) {
+  if (exchange.header.operation === Operation.DeleteSegments) deny(parts, exchange, code)
+  else reject(parts, exchange, code)
+}
+
+/** What enters the log for this request; undefined when it has been answered. */
+function admission(parts: Parts, exchange: Exchange): { operation: number; body: Uint8Array } | undefined {
+  const { core, metadata } = parts
+  const { header, body } = exchange
+  if (header.operation !== Operation.DeleteSegments) {
+    const admitted = admit(core.machine.state, header.operation, body, () => metadata.allocateConsensusGroup())
+    if (admitted.ok) return admitted
+    deny(parts, exchange, admitted.status)
+    return undefined
+  }
+  const admitted = admitSegments(parts, body)
+  const operation = Operation.TruncatePartition
+  if (admitted.kind === 'truncate') return { operation, body: admitted.body }
+  const commit = metadata.group.commitMax
+  if (admitted.kind === 'denied') deny(parts, exchange, admitted.status)
+  else {
+    const result = admitted.kind === 'nothing' ? VOID_RESULT : rejectionBody(admitted.code)
+    exchange.answer(localReply(header, { op: commit, commit, operation }, result))
+  }
+  return undefined
 }

@@ -49,6 +49,8 @@ export function partitionPorts(core: Core, group: string): PartitionHost {
   }
 }
 
+type Append = Extract<GroupAction, { kind: 'append' }>
+
 export class ReplicatedPartition {
   readonly key: PartitionKey
   readonly createdRevision: bigint
@@ -57,6 +59,8 @@ export class ReplicatedPartition {
   readonly host: GroupHost
   private readonly core: Core
   private readonly eager: boolean
+  /** Appends that wait for their offsets to be reserved, and all that came behind them, in order. */
+  private readonly waiting: Append[] = []
   private closed = false
 
   constructor(
@@ -95,6 +99,11 @@ export class ReplicatedPartition {
   ): void {
     const { core } = this
     const { transport, ...rest } = fields
+    // Refused before the op is sequenced: a prepare without an entry behind it would hold up the whole pipeline (§7.5).
+    if (fields.operation === Operation.SendMessages && !this.partition.mayReserve()) {
+      settle({ kind: 'refused', reason: 'the offset reservation cannot be written' })
+      return
+    }
     const token = core.pending.open(core.tick, settle)
     const header = routedRequest(
       {
@@ -113,7 +122,10 @@ export class ReplicatedPartition {
   async close(): Promise<void> {
     if (this.closed) return
     this.closed = true
+    const accounted = this.isAccounted()
     await this.partition.flush()
+    if (!(await this.partition.collapse(accounted)))
+      this.core.events.group(this.group, 'reservation_kept', 'fact', { reason: 'the superblock could not be written' })
     await this.partition.close()
   }
 
@@ -124,15 +136,31 @@ export class ReplicatedPartition {
     await this.partition.close()
   }
 
+  /**
+   * Whether this replica holds everything that it may have confirmed, so that its reservation may come down. Others lead
+   * without it otherwise, and what it reserved tells them where not to mint.
+   */
+  private isAccounted(): boolean {
+    if (this.core.identity.replicaCount === 1) return true
+    const { status, op, commitMin, commitMax, repair, transferStage } = this.group.snapshot()
+    return (
+      status === 'normal' && op === commitMin && op === commitMax && repair === undefined && transferStage === 'idle'
+    )
+  }
+
   private hooks(): GroupHooks {
     const { core } = this
     return {
       append: action => this.append(action),
       apply: action => this.apply(action),
-      truncate: fromOp => this.partition.truncateFrom(fromOp),
+      truncate: fromOp => {
+        const kept = this.waiting.filter(({ header }) => header.op < fromOp)
+        this.waiting.splice(0, this.waiting.length, ...kept)
+        this.partition.truncateFrom(fromOp)
+      },
       persistSuperblock: (view, logView, commitMax) => {
         core.pump.settle(
-          this.superblock.write(view, logView, commitMax, () => this.partition.info().persistedEnd),
+          this.superblock.write(view, logView, commitMax, () => this.partition.heldEnd()),
           () => this.host.step({ kind: 'superblockWritten', view, logView }),
           error => {
             const message = error instanceof Error ? error.message : String(error)
@@ -153,8 +181,18 @@ export class ReplicatedPartition {
     }
   }
 
-  private append({ role, header, frame }: Extract<GroupAction, { kind: 'append' }>): void {
+  private append(action: Append): void {
+    if (this.waiting.length > 0) {
+      this.waiting.push(action)
+      return
+    }
+    const { role, header, frame } = action
     const result = this.partition.append(role, header, frame)
+    if (!result.ok && result.pending) {
+      this.waiting.push(action)
+      this.partition.whenReserved(() => this.appendWaiting())
+      return
+    }
     if (result.ok) {
       this.core.events.count(this.group, 'prepare_journaled')
       this.host.step({ kind: 'appended', header: result.header })
@@ -170,6 +208,11 @@ export class ReplicatedPartition {
     this.host.step({ kind: 'appendFailed', op: header.op, checksum: header.checksum })
   }
 
+  private appendWaiting(): void {
+    if (this.closed) return
+    for (const action of this.waiting.splice(0)) this.append(action)
+  }
+
   private apply({ op, header, token }: Extract<GroupAction, { kind: 'apply' }>): void {
     const applied = this.partition.apply(header)
     this.core.events.count(this.group, 'op_applied')
@@ -177,7 +220,8 @@ export class ReplicatedPartition {
     if (token === undefined) return
     const reply = committedReply(header, this.replyBody(applied))
     const answer = () => this.core.pending.settle(token, { kind: 'applied', header, reply })
-    if (this.eager) this.partition.whenPersisted(op, answer)
+    // An offset is in its file before it is confirmed, whatever the topic says of its messages (§9.3).
+    if (this.eager || applied.operation !== Operation.SendMessages) this.partition.whenPersisted(op, answer)
     else answer()
   }
 

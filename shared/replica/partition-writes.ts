@@ -1,18 +1,21 @@
 /**
- * SendMessages on its way to the primary of its partition (spec consensus.md §3.5, §8.3; partition.md §3.5; design.md §3,
- * Forwarded writes). The same path serves a local client and a forward from a peer; only who is answered differs.
+ * Writes on their way to the primary of their partition (spec consensus.md §3.5, §8.3; partition.md §3.5, §9; design.md §3,
+ * Forwarded writes). The same path serves a local client, a forward from a peer and a poll that commits its offset; only
+ * who is answered differs.
  */
 import { DecodeError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
-import type { Checksum, GroupId, View } from '../bytes/units.ts'
+import { type Checksum, type GroupId, U128_MAX, type View } from '../bytes/units.ts'
 import { checkBatch } from '../protocol/batch.ts'
-import { decodeBody } from '../protocol/codec.ts'
+import { decodeRequest } from '../protocol/codec.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import { type PartitionKey, packGroup } from '../protocol/groups.ts'
 import { type SendMessages, sendMessages } from '../protocol/messages.ts'
 import { Operation } from '../protocol/operations.ts'
 import type { Session } from './client-door.ts'
 import { checksumHolds, deny, denyWrite, type Exchange } from './exchange.ts'
+import { isGranted, SEND } from './grants.ts'
+import { offsetFault } from './offset-faults.ts'
 import type { ReplicatedPartition } from './partition-host.ts'
 import type { Parts } from './parts.ts'
 
@@ -31,18 +34,25 @@ export interface WriteAnswer {
 export interface PartitionWrite {
   readonly key: PartitionKey
   readonly group: GroupId
-  /** Client number of the connection on the node that it dialled. */
+  /** created_revision of the partition that is meant; another one of the same ids does not take it. */
+  readonly incarnation: bigint
+  /** Client number of the connection on the node that it dialled; `AUTO_COMMIT` for a poll's own commit. */
   readonly transport: bigint
   readonly session: bigint
   readonly request: bigint
   readonly requestChecksum: Checksum
   readonly userId: number
-  /** The batch as the producer hashed it; verified. */
-  readonly batch: Uint8Array
+  /** SendMessages, StoreConsumerOffset or DeleteConsumerOffset. */
+  readonly operation: number
+  /** The batch as the producer hashed it, or the request of an offset; verified. */
+  readonly body: Uint8Array
   /** Set when a peer forwarded it: it goes no further. */
   readonly forwarded: boolean
   readonly answer: WriteAnswer
 }
+
+/** The client id under which polls commit offsets (partition.md §5.5). */
+export const AUTO_COMMIT = U128_MAX
 
 const NOWHERE: DeniedAt = { view: 0 as View, commit: 0n }
 
@@ -52,7 +62,7 @@ export function sendRequest(parts: Parts, exchange: Exchange, session: Session) 
   if (!checksumHolds(parts, exchange)) return
   let body: SendMessages
   try {
-    body = decodeBody(sendMessages, exchange.body)
+    body = decodeRequest(sendMessages, exchange.body)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     return deny(parts, exchange, ErrorCode.InvalidCommand)
@@ -62,15 +72,24 @@ export function sendRequest(parts: Parts, exchange: Exchange, session: Session) 
   if (fault !== undefined) return deny(parts, exchange, fault)
   const key = placement.choose(core.machine.state, stream, topic, partitioning)
   if (!key) return deny(parts, exchange, ErrorCode.ResourceNotFound)
+  if (!isGranted(core.machine.state, session.userId, SEND, key)) return deny(parts, exchange, ErrorCode.Unauthorized)
+  clientWrite(parts, exchange, session, key, body.batch)
+}
+
+/** Hands a checked write of a client of this node on. */
+export function clientWrite(parts: Parts, exchange: Exchange, session: Session, key: PartitionKey, body: Uint8Array) {
+  const { header } = exchange
   write(parts, {
     key,
     group: packGroup(key),
+    incarnation: parts.core.machine.state.partition(key)?.createdRevision ?? 0n,
     transport: exchange.connection.transport,
     session: session.session,
-    request: exchange.header.request > 0n ? exchange.header.request : 1n,
-    requestChecksum: exchange.header.requestChecksum,
+    request: header.request > 0n ? header.request : 1n,
+    requestChecksum: header.requestChecksum,
     userId: session.userId,
-    batch: body.batch,
+    operation: header.operation,
+    body,
     forwarded: false,
     answer: {
       committed: frame => exchange.answer(frame),
@@ -95,16 +114,23 @@ export function batchFault(hash: Hash, batch: Uint8Array, messagesCount?: number
 /** Takes a verified write to its partition: parked, proposed, forwarded, or refused with a reason. */
 export function write(parts: Parts, request: PartitionWrite) {
   const { core, partitions } = parts
-  const { group, answer } = request
+  const { group, key, incarnation, answer } = request
   if (!core.accepting) return answer.denied(ErrorCode.TransientNotAccepted, 'stopping', NOWHERE)
+  const committed = core.machine.state.partition(key)?.createdRevision
+  if (committed !== undefined && committed > incarnation) {
+    // The one that was meant is gone. One that is not committed here yet may still come: this node is behind.
+    return answer.denied(ErrorCode.TransientNotAccepted, 'the partition was made anew', NOWHERE)
+  }
   const partition = partitions.get(group)
-  if (partition) return offer(parts, partition, request)
+  if (partition?.createdRevision === incarnation) return offer(parts, partition, request)
   const tombstone = partitions.tombstones.get(group)
-  if (tombstone) return answer.denied(ErrorCode.TransientNotAccepted, `refused at boot: ${tombstone.code}`, NOWHERE)
+  if (tombstone?.createdRevision === incarnation) {
+    return answer.denied(ErrorCode.TransientNotAccepted, `refused at boot: ${tombstone.code}`, NOWHERE)
+  }
   const parked = partitions.parking.park(
     group,
     {
-      bytes: request.batch.length,
+      bytes: request.body.length,
       deliver: () => write(parts, request),
       discard: reason => answer.denied(ErrorCode.TransientNotAccepted, reason, NOWHERE),
     },
@@ -123,18 +149,13 @@ function offer(parts: Parts, partition: ReplicatedPartition, request: PartitionW
     const reason = request.forwarded ? 'not the primary of the partition' : 'the partition has no primary to be reached'
     return request.answer.denied(ErrorCode.TransientNotAccepted, reason, at())
   }
-  // A copy of its own: the primary stamps it, and the frame of the client may go to a peer as it is.
-  const body = new Uint8Array(request.batch)
+  const fault = offsetFault(parts.core.ports.hash, partition, request.operation, request.body)
+  if (fault !== undefined) return request.answer.denied(fault, 'the offset is not there', at())
+  const { transport, session, requestChecksum, operation, userId } = request
   partition.submit(
-    {
-      transport: request.transport,
-      session: request.session,
-      request: request.request,
-      requestChecksum: request.requestChecksum,
-      operation: Operation.SendMessages,
-      userId: request.userId,
-    },
-    body,
+    { transport, session, request: request.request, requestChecksum, operation, userId },
+    // A copy of its own: the primary stamps a batch, and the frame of the client may go to a peer as it is.
+    operation === Operation.SendMessages ? new Uint8Array(request.body) : request.body,
     outcome => {
       if (outcome.kind === 'applied') request.answer.committed(outcome.reply)
       else if (outcome.kind === 'refused') request.answer.denied(ErrorCode.TransientNotAccepted, outcome.reason, at())

@@ -1,4 +1,5 @@
 /** The parts of a running replica, as its request handlers see them. */
+import type { AutoCommits } from './auto-commits.ts'
 import type { ClientDoor } from './client-door.ts'
 import type { Core } from './core.ts'
 import type { Forwards } from './forwards.ts'
@@ -13,4 +14,5 @@ export interface Parts {
   readonly door: ClientDoor
   readonly forwards: Forwards
   readonly placement: Placement
+  readonly autoCommits: AutoCommits
 }

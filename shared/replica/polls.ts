@@ -1,15 +1,16 @@
 /** Polls (spec wire.md §3.8.3). Served by whichever node was asked, from what it has committed. */
 import { DecodeError } from '../bytes/errors.ts'
 import { Micros, Offset } from '../bytes/units.ts'
-import type { PollStart } from '../partition/contract.ts'
-import { decodeBody, encodeBody } from '../protocol/codec.ts'
+import type { ConsumerKey, PollStart } from '../partition/contract.ts'
+import { decodeRequest, encodeBody } from '../protocol/codec.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import { packGroup } from '../protocol/groups.ts'
 import { HEADER_BYTES } from '../protocol/headers.ts'
-import { consumerId } from '../protocol/ident.ts'
 import { PollKind, type PollMessages, pollMessages, pollReply } from '../protocol/messages.ts'
 import { localReply } from '../protocol/replies.ts'
 import { deny, type Exchange } from './exchange.ts'
+import { isGranted, POLL } from './grants.ts'
+import { consumerKey } from './offset-faults.ts'
 import type { Parts } from './parts.ts'
 
 const POLL_HEADER_BYTES = 16
@@ -21,21 +22,25 @@ export function pollRequest(parts: Parts, exchange: Exchange) {
   const request = readRequest(exchange.body)
   // An unreadable poll is answered with an empty one, not with an error.
   if (!request) return answer(encodeBody(pollReply, { partitionId: 0, ...NOTHING }))
-  // Groups and stored offsets come with the commands that manage them; until then a poll that needs them is refused.
-  if (request.consumer.kind === 'group' || request.autoCommit)
-    return deny(parts, exchange, ErrorCode.FeatureUnavailable)
+  const { session } = exchange.connection
+  const consumer = consumerKey(parts.core.ports.hash, request.consumer)
+  // Groups come with the commands that manage them; until then a poll of one is refused.
+  if (!consumer || !session) return deny(parts, exchange, ErrorCode.FeatureUnavailable)
   const { state } = parts.core.machine
   const stream = state.stream(request.stream)
   if (!stream) return deny(parts, exchange, ErrorCode.StreamIdNotFound)
   const topic = state.topic(stream, request.topic)
   if (!topic) return deny(parts, exchange, ErrorCode.TopicIdNotFound)
+  if (!isGranted(state, session.userId, POLL, { stream: stream.id, topic: topic.id })) {
+    return deny(parts, exchange, ErrorCode.Unauthorized)
+  }
   const partitionId = request.partition ?? 0
   if (!topic.partitions.some(partition => partition.id === partitionId)) {
     return deny(parts, exchange, ErrorCode.PartitionNotFound)
   }
   const group = packGroup({ stream: stream.id, topic: topic.id, partition: partitionId })
   if (parts.partitions.tombstones.has(group)) return deny(parts, exchange, ErrorCode.TransientNotAccepted)
-  const start = startOf(parts, request)
+  const start = startOf(request, consumer)
   const partition = parts.partitions.get(group)
   // A partition that is still being built has nothing committed here yet.
   if (!partition || !start) return answer(encodeBody(pollReply, { partitionId, ...NOTHING }))
@@ -44,6 +49,9 @@ export function pollRequest(parts: Parts, exchange: Exchange) {
     partition.partition.poll(start, request.count, bytesMax),
     result => {
       parts.core.events.group(partition.group, 'polled', 'flow', { messages: result.messages })
+      if (request.autoCommit && result.lastOffset !== undefined) {
+        parts.autoCommits.served(partition, consumer, result.lastOffset, session.userId)
+      }
       answer(
         encodeBody(pollReply, {
           partitionId,
@@ -62,14 +70,14 @@ export function pollRequest(parts: Parts, exchange: Exchange) {
 
 function readRequest(body: Uint8Array): PollMessages | undefined {
   try {
-    return decodeBody(pollMessages, body)
+    return decodeRequest(pollMessages, body)
   } catch (error) {
     if (error instanceof DecodeError) return undefined
     throw error
   }
 }
 
-function startOf(parts: Parts, { strategy, value, consumer }: PollMessages): PollStart | undefined {
+function startOf({ strategy, value }: PollMessages, consumer: ConsumerKey): PollStart | undefined {
   switch (strategy) {
     case PollKind.offset:
       return { kind: 'offset', offset: Offset(value) }
@@ -80,7 +88,7 @@ function startOf(parts: Parts, { strategy, value, consumer }: PollMessages): Pol
     case PollKind.last:
       return { kind: 'last' }
     case PollKind.next:
-      return { kind: 'next', consumer: { kind: 'consumer', id: consumerId(parts.core.ports.hash, consumer.id) } }
+      return { kind: 'next', consumer }
     default:
       return undefined
   }

@@ -4,7 +4,7 @@ import { Micros } from '../bytes/units.ts'
 import { encodeValue } from '../metadata/option-values.ts'
 import { TOPIC_OPTIONS } from '../metadata/topic-options.ts'
 import { streamDetailsView, topicDetailsView, topicView } from '../metadata/views.ts'
-import { decodeBody, encodeBody } from '../protocol/codec.ts'
+import { decodeRequest, encodeBody } from '../protocol/codec.ts'
 import { type ClientCommand, ClientCommands, commandOfCode } from '../protocol/command-codes.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import { localReply } from '../protocol/replies.ts'
@@ -14,6 +14,8 @@ import { type ClientInfo, NO_USER, type Stats } from '../protocol/system.ts'
 import type { Connection } from './client-door.ts'
 import type { HostFacts } from './contract.ts'
 import { deny, type Exchange } from './exchange.ts'
+import { flushRequest } from './flush-requests.ts'
+import { offsetReadRequest } from './offset-requests.ts'
 import type { Parts } from './parts.ts'
 import { pollRequest } from './polls.ts'
 import { partitionStats, statsOf } from './topic-stats.ts'
@@ -24,7 +26,7 @@ type Reader = (parts: Parts, exchange: Exchange) => Uint8Array
 const reader =
   <Q, R>(command: ClientCommand<Q, R>, read: (parts: Parts, request: Q, exchange: Exchange) => R): Reader =>
   (parts, exchange) =>
-    encodeBody(command.reply, read(parts, decodeBody(command.request, exchange.body), exchange))
+    encodeBody(command.reply, read(parts, decodeRequest(command.request, exchange.body), exchange))
 
 const READERS: ReadonlyMap<number, Reader> = new Map<number, Reader>([
   [ClientCommands.stats.code, reader(ClientCommands.stats, parts => stats(parts))],
@@ -85,7 +87,10 @@ const READERS: ReadonlyMap<number, Reader> = new Map<number, Reader>([
 /** A NonReplicated request of a bound connection. */
 export function readRequest(parts: Parts, exchange: Exchange) {
   const { code } = exchange.header
+  const { session } = exchange.connection
   if (code === ClientCommands.poll.code) return pollRequest(parts, exchange)
+  if (code === ClientCommands.getOffset.code && session) return offsetReadRequest(parts, exchange, session)
+  if (code === ClientCommands.flushBuffer.code) return flushRequest(parts, exchange)
   const read = READERS.get(code)
   if (!read) {
     // Known to the protocol and not served here, or sent under the wrong operation; unknown to everybody.

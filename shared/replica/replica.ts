@@ -9,6 +9,7 @@ import { parseReplicaFrame } from '../protocol/frames.ts'
 import { METADATA_GROUP } from '../protocol/groups.ts'
 import { isMetadata, isPartition, Operation } from '../protocol/operations.ts'
 import { EvictionReason, localReply } from '../protocol/replies.ts'
+import { AutoCommits } from './auto-commits.ts'
 import { ClientDoor } from './client-door.ts'
 import type { Replica } from './contract.ts'
 import type { Core } from './core.ts'
@@ -21,10 +22,12 @@ import { inspection } from './inspect.ts'
 import { MetadataHost } from './metadata-host.ts'
 import type { RecoveredMetadata } from './metadata-recovery.ts'
 import { metadataRequest } from './metadata-requests.ts'
+import { offsetWriteRequest } from './offset-requests.ts'
 import { sendRequest } from './partition-writes.ts'
 import type { Partitions } from './partitions.ts'
 import type { Parts } from './parts.ts'
 import { Placement } from './placement.ts'
+import type { LinkMark } from './ports.ts'
 import { readRequest } from './reads.ts'
 import { Reconciler } from './reconciler.ts'
 import { login, logout, logoutLost } from './sessions.ts'
@@ -50,10 +53,11 @@ function dispatch(parts: Parts, exchange: Exchange) {
   if (operation === Operation.Logout) return logout(parts, exchange)
   if (!session) return evict(parts, exchange, EvictionReason.NoSession)
   if (operation === Operation.SendMessages) return sendRequest(parts, exchange, session)
+  if (isPartition(operation)) return offsetWriteRequest(parts, exchange, session)
   if (operation >= 128 && isMetadata(operation)) return metadataRequest(parts, exchange, session)
-  // Segments and consumer offsets are known and not served; what is left is internal to the log.
-  const known = isPartition(operation) || operation === Operation.DeleteSegments
-  deny(parts, exchange, known ? ErrorCode.FeatureUnavailable : ErrorCode.InvalidCommand)
+  if (operation === Operation.DeleteSegments) return metadataRequest(parts, exchange, session)
+  // What is left is internal to the log.
+  deny(parts, exchange, ErrorCode.InvalidCommand)
 }
 
 /** Builds the replica from what was recovered. Nothing runs before its first tick, frame or connection. */
@@ -72,7 +76,9 @@ export function assembleReplica(
     request: exchange => dispatch(parts, exchange),
     lost: session => logoutLost(parts, session),
   })
-  const parts: Parts = { core, metadata, partitions, door, forwards, placement: new Placement(core.ports.hash) }
+  const autoCommits: AutoCommits = new AutoCommits(() => parts)
+  const placement = new Placement(core.ports.hash)
+  const parts: Parts = { core, metadata, partitions, door, forwards, placement, autoCommits }
   const drain = new Drain()
   let drained: (() => void) | undefined
   let drainUntil = Number.POSITIVE_INFINITY
@@ -85,6 +91,7 @@ export function assembleReplica(
     partitions.tick()
     core.pending.expire(core.tick)
     forwards.tick()
+    autoCommits.tick()
     partitions.parking.expire(core.tick)
     reconciler.tick()
     drain.observe(groups, core.tick)
@@ -92,7 +99,7 @@ export function assembleReplica(
     if (core.tick >= drainUntil || groups().every(candidate => drain.isDone(candidate, core.tick))) drained()
   }
 
-  const peerFrame = (from: ReplicaId, bytes: Uint8Array) => {
+  const peerFrame = (from: ReplicaId, bytes: Uint8Array, mark: LinkMark) => {
     const id = frameGroup(bytes)
     if (id === METADATA_GROUP) {
       metadata.frame(from, bytes)
@@ -100,7 +107,7 @@ export function assembleReplica(
       partitions.frame(id, from, bytes, core.tick)
     } else {
       try {
-        forwards.frame(from, parseReplicaFrame(core.ports.hash, bytes))
+        forwards.frame(from, parseReplicaFrame(core.ports.hash, bytes), mark)
       } catch (error) {
         if (!(error instanceof EngineError)) throw error
         core.events.node('frame_refused', {
@@ -137,7 +144,7 @@ export function assembleReplica(
 
   return {
     tick: () => core.pump.post(tick),
-    peerFrame: (from, bytes) => core.pump.post(() => peerFrame(from, bytes)),
+    peerFrame: (from, bytes, mark) => core.pump.post(() => peerFrame(from, bytes, mark)),
     peerConnected: peer => core.pump.post(() => core.events.node('peer_connected', { peer })),
     peerDisconnected: peer =>
       core.pump.post(() => {

@@ -286,6 +286,7 @@ export class TestCluster {
       nonce: 0n,
       origin: 0,
       encrypted: 0,
+      incarnation: 0n,
       group: GroupId(0n),
     }
     this.step(node, { kind: 'request', request: { header, body, token }, nowMicros: this.clock(node) })

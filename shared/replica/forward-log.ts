@@ -1,0 +1,60 @@
+/**
+ * What became of the forwards that this node sent or took, newest last, for the inspection (design.md §3, Forwarded writes).
+ * Both ends keep their own record; they belong together by nonce.
+ */
+import type { ForwardRecord, ForwardStepName } from '../inspection/snapshots.ts'
+import type { Clock } from '../storage/ports.ts'
+import type { LinkMark } from './ports.ts'
+
+/** Forwards of which a node still tells; older ones are only counted. */
+export const FORWARDS_KEPT = 512
+
+export interface ForwardFields extends Omit<ForwardRecord, 'steps' | 'state'> {}
+
+type Draft = { -readonly [K in keyof ForwardRecord]: ForwardRecord[K] } & { steps: ForwardRecord['steps'][number][] }
+
+/** One forward, at one end. */
+export interface ForwardTrace {
+  step(name: ForwardStepName, event: number, link?: LinkMark): void
+  end(state: Exclude<ForwardRecord['state'], 'waiting'>, status: number, reason: string): void
+}
+
+export class ForwardLog {
+  private readonly clock: Clock
+  /** A ring: the record of number n sits at n modulo its size. */
+  private readonly ring: Draft[] = []
+  private count = 0
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  /** Forwards since the boot, at both ends. */
+  get total(): number {
+    return this.count
+  }
+
+  begin(fields: ForwardFields): ForwardTrace {
+    const record: Draft = { ...fields, state: 'waiting', steps: [] }
+    this.ring[this.count++ % FORWARDS_KEPT] = record
+    return {
+      step: (step, event, link) => {
+        const at = { wallUs: this.clock.nowMicros().toString(), monoUs: this.clock.monoMicros() }
+        record.steps.push({ step, ...at, seq: event, ...(link && { link: { id: link.id, ordinal: link.ordinal } }) })
+      },
+      end: (state, status, reason) => {
+        record.state = state
+        record.status = status
+        record.reason = reason
+      },
+    }
+  }
+
+  /** Newest first, at most `limit`. */
+  newest(limit: number): ForwardRecord[] {
+    const records: ForwardRecord[] = []
+    const least = Math.max(0, this.count - Math.min(limit, FORWARDS_KEPT))
+    for (let number = this.count - 1; number >= least; number--) records.push(this.ring[number % FORWARDS_KEPT]!)
+    return records
+  }
+}
