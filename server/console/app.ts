@@ -15,7 +15,9 @@ import { Load } from './load/load.ts'
 import type { LoadCluster } from './load/ports.ts'
 import { servePage } from './page.ts'
 import { Routes } from './route.ts'
+import { forwardRoutes } from './routes/forwards.ts'
 import { inspectionRoutes } from './routes/inspection.ts'
+import { linkRoutes } from './routes/links.ts'
 import { loadRoutes } from './routes/load.ts'
 import { metaRoutes } from './routes/meta.ts'
 import { nodeRoutes } from './routes/nodes.ts'
@@ -79,7 +81,9 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
 
   const routes = new Routes(app)
   nodeRoutes(routes, hub)
+  linkRoutes(routes, hub)
   inspectionRoutes(routes, hub, options.hash)
+  forwardRoutes(routes, hub)
   topicRoutes(routes, hub, topics)
   loadRoutes(routes, load)
   streamRoutes(routes, hub)

@@ -10,7 +10,7 @@ import type {
   StreamHello,
   StreamSnapshot,
 } from '../../shared/inspection/api.ts'
-import { CONSOLE_NODE, type EventEnvelope, type EventGap } from '../../shared/inspection/envelope.ts'
+import { CONSOLE_NODE, type EventDraft, type EventEnvelope, type EventGap } from '../../shared/inspection/envelope.ts'
 import type { KnownKind } from '../../shared/inspection/kinds.ts'
 import type { NodeSnapshot } from '../../shared/inspection/snapshots.ts'
 import type { NodeStatus, Supervisor } from '../cluster/contract.ts'
@@ -59,7 +59,12 @@ export class Hub implements WatchListener, StreamState {
       if (node.adopted && node.pid !== undefined) this.emit('process_adopted', { node: node.replica, pid: node.pid })
       this.#follow(node)
     }
-    this.#stopListening = this.supervisor.onChange(node => this.#changed(node))
+    const stopNodes = this.supervisor.onChange(node => this.#changed(node))
+    const stopLinks = this.supervisor.links?.onEvent(event => this.#append(event))
+    this.#stopListening = () => {
+      stopNodes()
+      stopLinks?.()
+    }
   }
 
   get replicaCount(): number {
@@ -68,6 +73,10 @@ export class Hub implements WatchListener, StreamState {
 
   /** A fact of the console itself. `data.node` says which node it is about. */
   emit(kind: KnownKind, data: EventEnvelope['data']): void {
+    this.#append({ plane: 'node', group: 'node', kind, class: 'fact', data })
+  }
+
+  #append(draft: EventDraft): void {
     this.#ownSeq += 1
     const now = wallUs()
     const event: EventEnvelope = {
@@ -77,11 +86,7 @@ export class Hub implements WatchListener, StreamState {
       seq: this.#ownSeq,
       monoUs: Math.round(performance.now() * 1000),
       wallUs: now,
-      plane: 'node',
-      group: 'node',
-      kind,
-      class: 'fact',
-      data,
+      ...draft,
     }
     this.log.append([event])
   }

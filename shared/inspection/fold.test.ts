@@ -164,6 +164,7 @@ describe('a snapshot', () => {
       snapshotOf(1, { seq: 3, atMs: T0 + 30, metadata: { op: '12' } }),
     ])
     expect(view.groups.get(METADATA)!.replicas.get(1)!.op).toBe(20n)
+    expect(view.nodes.get(1)!.snapshot!.reporter.seq).toBe(9)
   })
 
   it('older than an event keeps what the event said', () => {

@@ -19,6 +19,7 @@ export const nodePath = {
   wal: '/wal',
   clients: '/clients',
   recovery: '/recovery',
+  forwards: (limit: number) => `/forwards?limit=${limit}`,
   group: (group: string) => `/groups/${group}`,
   counters: (group: string) => `/groups/${group}/counters`,
   /** POST: every flow event of the group for the next 30 s. */

@@ -1,7 +1,7 @@
 /** The real inspection endpoint of a node over made-up contents: what the console talks to, without an engine behind it. */
 import { Micros } from '../../../shared/bytes/units.ts'
 import type { EventDraft } from '../../../shared/inspection/envelope.ts'
-import type { GroupSnapshotJson, NodeSnapshot } from '../../../shared/inspection/snapshots.ts'
+import type { ForwardsSnapshot, GroupSnapshotJson, NodeSnapshot } from '../../../shared/inspection/snapshots.ts'
 import type { ReplicaInspection } from '../../../shared/replica/contract.ts'
 import { EventRing } from '../../node/event-ring.ts'
 import { InspectionServer } from '../../node/inspection-server.ts'
@@ -55,6 +55,7 @@ export class FakeNode {
   readonly node: number
   ring: EventRing
   metadata: GroupSnapshotJson
+  forwards: Omit<ForwardsSnapshot, 'reporter'> = { parked: 0, total: 0, forwards: [] }
   port = 0
   #server: InspectionServer
 
@@ -77,6 +78,7 @@ export class FakeNode {
       group: (group: bigint) => (group.toString() === METADATA ? this.metadata : undefined),
       topics: () => ({ streams: [] }),
       partition: () => undefined,
+      forwards: () => this.forwards,
       recovery: () => ({ steps: [{ at: 1, step: 'structure', path: 'x', verdict: 'ok', detail: {} }] }),
     } as unknown as ReplicaInspection
     return new InspectionServer({
