@@ -4,7 +4,7 @@
  * ports they were started with, and meet again as soon as the next supervisor listens there.
  */
 import { EngineError } from '../../../shared/bytes/errors.ts'
-import type { EventEnvelope } from '../../../shared/inspection/envelope.ts'
+import type { EventDraft } from '../../../shared/inspection/envelope.ts'
 import type { LinkStatus } from '../../../shared/inspection/links.ts'
 import type { FrameNote } from './frame-note.ts'
 import { nameOf } from './frame-note.ts'
@@ -32,10 +32,9 @@ export type LinkEventKind =
   | 'link_frame_released'
   | 'link_frame_doubled'
 
-/** What a proxy reports: the envelope's own fields, without who and when. */
-export type LinkEvent = Pick<EventEnvelope, 'plane' | 'group' | 'class' | 'view' | 'op' | 'data'> & {
+/** What a proxy reports: an event without who and when. */
+export interface LinkEvent extends EventDraft {
   readonly kind: LinkEventKind
-  readonly link?: { readonly id: string; readonly ordinal: number; readonly dir: 'out' }
 }
 
 export interface ClusterLinksOptions {
@@ -271,7 +270,7 @@ export class ClusterLinks {
       group: note.group ?? 'node',
       view: note.view,
       ...(note.op !== undefined && { op: note.op }),
-      ...(place.ordinal > 0 && { link: { ...place, dir: 'out' } }),
+      ...(place.ordinal > 0 && { link: { ...place, dir: 'out' as const } }),
       data: { from, to, command: note.name, bytes: note.sizeBytes, ...data },
     })
   }

@@ -37,10 +37,8 @@ async function post(path: string, body: object = {}, key = `key-${++keys}`) {
   return { status: response.statusCode, body: response.json() }
 }
 const status = async () => {
-  const { body } = {
-    body: (await made.app.inject({ method: 'GET', url: '/api/links', headers: { host: 'localhost' } })).json(),
-  }
-  return linksAnswer.parse(body).links
+  const response = await made.app.inject({ method: 'GET', url: '/api/links', headers: { host: 'localhost' } })
+  return linksAnswer.parse(response.json()).links
 }
 const code = async (answer: ReturnType<typeof post>) =>
   `${(await answer).status} ${apiError.parse((await answer).body).code}`
