@@ -9,6 +9,7 @@ interface SimOptions {
   readonly jobs: number
   readonly profile: string
   readonly ruleOff: readonly string[]
+  readonly ignore: readonly string[]
   readonly until?: number
   readonly script?: string
   readonly minimise: boolean
@@ -29,6 +30,7 @@ export function registerSim(program: Command): void {
     .option('--jobs <n>', 'processes', jobCount, 1)
     .addOption(new Option('--profile <name>', 'what may go wrong').choices(PROFILE_NAMES).default('swarm'))
     .option('--rule-off <rule>', 'break this rule of the protocol', (rule, rules: string[]) => [...rules, rule], [])
+    .option('--ignore <checker>', 'pass over what this checker finds', (one, all: string[]) => [...all, one], [])
     .option('--until <event>', 'stop at this event, and say what was seen last', jobCount)
     .option('--script <file>', 'faults from this file instead of those that the seed draws')
     .option('--minimise', 'look for the fewest faults with which the seed still fails', false)
@@ -100,6 +102,7 @@ async function runHere(
       hash,
       breathe,
       rules,
+      ignore: options.ignore,
       profile: options.profile as SeedResult['profile'],
       ...(options.until !== undefined && { until: options.until }),
       ...script,

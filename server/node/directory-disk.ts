@@ -8,7 +8,7 @@
  */
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import {
   type Disk,
   DiskError,
@@ -96,7 +96,10 @@ export class DirectoryDisk implements Disk {
     const target = this.locate('mkdir', path)
     await attempt('mkdir', path, async () => {
       try {
-        await mkdir(target, { recursive: true })
+        const first = await mkdir(target, { recursive: true })
+        // What lies in a directory is worth nothing when a loss of power takes its name.
+        for (let made = first === undefined ? '' : target; made.length >= (first?.length ?? 1); made = dirname(made))
+          await syncDirectory(dirname(made))
       } catch (error) {
         // mkdir -p answers EEXIST where the last part is a file.
         if (errnoOf(error) === 'EEXIST') throw new DiskError('NotADirectory', 'mkdir', path, error)
@@ -118,12 +121,7 @@ export class DirectoryDisk implements Disk {
     this.mayChange('sync', path)
     const target = this.locate('sync', path)
     await attempt('sync', path, async () => {
-      const handle = await open(target, constants.O_RDONLY | constants.O_DIRECTORY)
-      try {
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
+      await syncDirectory(target)
     })
   }
 
@@ -223,6 +221,15 @@ export function behind(buffers: readonly Uint8Array[], count: number): Uint8Arra
     skip -= buffer.length
   }
   return []
+}
+
+async function syncDirectory(target: string): Promise<void> {
+  const handle = await open(target, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }
 
 function kindOf(found: Stats): FileStat['kind'] {

@@ -298,7 +298,7 @@ export class SimulatedDisk {
     }
   }
 
-  /** Durable when it completes, as the port promises. */
+  /** Durable when it completes, as the port promises: the directory that holds the new name is synced. */
   private makeDirectory(path: string): void {
     let node = this.root
     for (const part of pathParts('mkdir', path)) {
@@ -306,7 +306,8 @@ export class SimulatedDisk {
       if (child === undefined) {
         child = directory(this.nowMs())
         node.children.set(part, child)
-        node.durable.set(part, child)
+        node.durable = new Map(node.children)
+        node.pending = []
       }
       if (child.kind === 'file') throw new DiskError('NotADirectory', 'mkdir', path)
       node = child

@@ -105,6 +105,8 @@ export class Driver {
         world.kill(node.id)
       }
     }
+    // A partition that was refused for a disk error is looked at again by the next boot only.
+    for (const id of this.troubled) if (core.includes(id)) world.kill(id)
     for (const id of core) if (world.nodes[id]!.exit?.status !== 65 || !this.rotten.has(id)) this.start(id)
   }
 

@@ -116,14 +116,14 @@ export class OffsetLedger {
       if (known.payload !== payload)
         this.checker.fail(
           'offset-reuse',
-          `offset ${offset} of ${partition} was confirmed for ${known.payload} and is confirmed for ${payload}`,
+          `offset ${offset} of ${partition} was confirmed for ${short(known.payload)} and is confirmed for ${short(payload)}`,
         )
       else if (acked) known.acked = true
     }
     if (this.refused.has(payload))
       this.checker.fail(
         'wrong-message',
-        `${payload} was surely not accepted, and stands at offset ${offset} of ${partition}`,
+        `${short(payload)} was surely not accepted, and stands at offset ${offset} of ${partition}`,
       )
   }
 
@@ -145,7 +145,7 @@ export class OffsetLedger {
       if (entry.acked && !entry.excused && !found.has(offset))
         this.checker.fail(
           'lost-message',
-          `${entry.payload} was acknowledged at offset ${offset} of ${partition} and is not there`,
+          `${short(entry.payload)} was acknowledged at offset ${offset} of ${partition} and is not there`,
           node,
         )
     }
@@ -160,3 +160,6 @@ export class OffsetLedger {
     return ledger
   }
 }
+
+/** Without the padding. */
+const short = (payload: string): string => payload.replace(/x+$/, '')

@@ -6,7 +6,7 @@
 import type { Hash } from '../bytes/hash.ts'
 import { RULES_ON, type Rules } from '../consensus/rules.ts'
 import type { GroupSummary } from '../inspection/snapshots.ts'
-import { METADATA_GROUP } from '../protocol/groups.ts'
+import { METADATA_GROUP, packGroup } from '../protocol/groups.ts'
 import { Checker, name as groupName, type Violation } from './checkers/checker.ts'
 import { coldOpen } from './checkers/cold-open.ts'
 import { Dice } from './dice.ts'
@@ -27,6 +27,8 @@ export interface SeedOptions {
   readonly rules?: Partial<Rules>
   /** Instead of the script that the seed draws. */
   readonly faults?: readonly Fault[]
+  /** Checkers whose objections are passed over, to look for what lies behind. */
+  readonly ignore?: readonly string[]
   /** Stops at this event and says what was seen last. */
   readonly until?: number
 }
@@ -52,7 +54,7 @@ export interface SeedResult {
 /** A run that has not come to its end by then never will. */
 const VIRTUAL_MS_MAX = 600_000
 const LIVENESS_MS = 90_000
-const FACTS_KEPT = 400
+const FACTS_KEPT = 2_000
 const WATCH_MICROS = 200_000
 
 export async function runSeed(options: SeedOptions): Promise<SeedResult> {
@@ -152,6 +154,7 @@ class Run {
       this.world.nodes.map(node => node.disk),
       hash,
     )
+    this.checker.ignore = new Set(options.ignore)
     this.world.links.faults = profile.links
     this.world.links.observer = {
       sent: (from, _to, frame) => this.checker.sent(from, frame),
@@ -294,7 +297,7 @@ class Run {
     if (this.intact.size >= quorum) return
     this.marks.add('world.memory_lost')
     this.excuse('default')
-    for (const group of this.checker.groupsSeen) this.checker.forgetPartition(group)
+    this.checker.forgetPartitions()
     // Nobody holds what nobody holds: the next majority starts from what the disks have.
     if (this.intact.size === 0) for (const { id, life } of this.world.nodes) if (life) this.intact.add(id)
   }
@@ -305,6 +308,10 @@ class Run {
 
   private fact(fact: WorldFact): void {
     this.marks.add(fact.kind)
+    if (fact.kind === 'partition_materialised')
+      this.checker.opened(fact.node, fact.group, String(fact.data.createdRevision))
+    if (fact.kind === 'recovery_step' && fact.data.step === 'partition' && fact.data.verdict === 'opened')
+      this.checker.opened(fact.node, groupOfPath(String(fact.data.path)), String(fact.data.createdRevision))
     if (fact.kind === 'transfer_unavailable') this.transferWanted.add(`${fact.node} ${fact.group}`)
     if (fact.kind === 'partition_refused' && !this.driver.troubled.has(fact.node))
       this.checker.fail(
@@ -374,6 +381,11 @@ class Run {
     }
     return lines
   }
+}
+
+function groupOfPath(path: string): string {
+  const [, stream, , topic, , partition] = path.split('/')
+  return packGroup({ stream: Number(stream), topic: Number(topic), partition: Number(partition) }).toString()
 }
 
 /** A random majority: what is left when the others never come back. */

@@ -52,7 +52,7 @@ export class Workload {
 
   /** Makes the fixed topics; then the clients begin. */
   async prepare(): Promise<void> {
-    const client = this.connect(0)
+    const client = this.connect(0, true)
     const insist = async (work: () => Promise<unknown>, done: number) => {
       for (;;) {
         try {
@@ -123,12 +123,12 @@ export class Workload {
     }
   }
 
-  private connect(number: number): Client {
+  private connect(number: number, followLeader: boolean): Client {
     const nodes = this.world.nodes.map(node => node.id as number)
     const first = this.dice.below(nodes.length)
     const ordered = [...nodes.slice(first), ...nodes.slice(0, first)]
     return this.world.client(ordered, {
-      followLeader: !this.dice.chance(this.shape.wrongNode),
+      followLeader,
       budgetMs: CALL_BUDGET_MS,
       requestTimeoutMs: 4_000,
       sdkName: `client-${number}`,
@@ -137,18 +137,20 @@ export class Workload {
 
   private async life(number: number): Promise<void> {
     const { shape, dice } = this
-    let client = this.connect(number)
+    // Metadata requests are taken by their leader only; whoever stays elsewhere writes messages.
+    const leads = number === 0 || !dice.chance(shape.wrongNode)
+    let client = this.connect(number, leads)
     const total = shape.metadata + shape.produce + shape.poll + shape.reconnect
     while (!this.stopping) {
       await this.pause(Math.max(1, dice.exponential(shape.pauseMs)))
       if (this.stopping) break
       const draw = dice.below(total)
-      if (draw < shape.metadata) await this.metadata(client, number)
+      if (draw < shape.metadata && leads) await this.metadata(client, number)
       else if (draw < shape.metadata + shape.produce) await this.produce(client, number)
       else if (draw < total - shape.reconnect) await this.poll(client)
       else {
         client.close()
-        client = this.connect(number)
+        client = this.connect(number, leads)
       }
     }
     client.close()

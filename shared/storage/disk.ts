@@ -52,7 +52,7 @@ export interface Disk {
   /** Names in a directory, sorted by code unit so that every world lists alike. */
   list(path: string): Promise<string[]>
   stat(path: string): Promise<FileStat>
-  /** mkdir -p. */
+  /** mkdir -p. Durable when it resolves: the directory that holds a new name has been synced. */
   makeDirectory(path: string): Promise<void>
   /** Removes a file or a tree; absent is success. */
   remove(path: string): Promise<void>

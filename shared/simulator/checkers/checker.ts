@@ -37,6 +37,8 @@ export interface Violation {
 }
 
 const METADATA = METADATA_GROUP.toString()
+/** Of one run; the first says it all. */
+const VIOLATIONS_MAX = 8
 
 interface Applied {
   readonly checksum: bigint
@@ -49,13 +51,17 @@ interface Applied {
 
 export class Checker {
   readonly violations: Violation[] = []
+  ignore: ReadonlySet<string> = new Set()
   /** The one metadata log that everybody applies, by op. */
   readonly canonical: Applied[] = []
   readonly durable: readonly DurableState[]
   /** Committed ops, over all groups. */
   committed = 0
   pairsCompared = 0
+  /** By group and incarnation: what was applied at each op. */
   private readonly partitions = new Map<string, Map<bigint, bigint>>()
+  /** Per node: which incarnation of a partition it has; a deleted partition's numbers are given out again. */
+  private readonly incarnations: Map<string, string>[]
   private readonly partitionHeads = new Map<string, bigint>()
   private readonly exempt = new Set<string>()
   private readonly rottenNodes = new Set<number>()
@@ -71,19 +77,18 @@ export class Checker {
     this.durable = disks.map(disk => new DurableState(disk, hash))
     this.appliedTo = disks.map(() => 0n)
     this.acked = disks.map(() => new Map())
+    this.incarnations = disks.map(() => new Map())
   }
 
   fail(checker: CheckerName, message: string, node?: number): void {
-    this.violations.push({ checker, message, ...(node !== undefined && { node }) })
+    if (!this.ignore.has(checker) && this.violations.length < VIOLATIONS_MAX)
+      this.violations.push({ checker, message, ...(node !== undefined && { node }) })
   }
 
-  /** The journal of this partition group died with too many processes: its ops are numbered anew from now on. */
-  forgetPartition(group: string): void {
-    this.exempt.add(group)
-  }
-
-  get groupsSeen(): Iterable<string> {
-    return this.partitionHeads.keys()
+  /** Too many processes have died for the journals of the partitions to live on: their ops may be numbered anew. */
+  forgetPartitions(): void {
+    for (const node of this.incarnations)
+      for (const group of node.keys()) this.exempt.add(this.incarnation(this.incarnations.indexOf(node), group))
   }
 
   applied(node: number, group: string, header: PrepareHeader): void {
@@ -135,6 +140,15 @@ export class Checker {
     this.requests.set(key, op)
   }
 
+  /** A node has opened a partition. */
+  opened(node: number, group: string, createdRevision: string): void {
+    this.incarnations[node]!.set(group, createdRevision)
+  }
+
+  private incarnation(node: number, group: string): string {
+    return group === METADATA ? group : `${group} of ${this.incarnations[node]!.get(group) ?? 'none'}`
+  }
+
   /** A node has taken over a state up to this op by other means than applying it. */
   installed(node: number, op: bigint): void {
     if (op > this.appliedTo[node]!) this.appliedTo[node] = op
@@ -146,11 +160,12 @@ export class Checker {
       this.partitionHeads.set(group, header.op)
       this.committed++
     }
-    if (this.exempt.has(group)) return
-    let ops = this.partitions.get(group)
+    if (this.exempt.has(this.incarnation(node, group))) return
+    const incarnation = this.incarnation(node, group)
+    let ops = this.partitions.get(incarnation)
     if (!ops) {
       ops = new Map()
-      this.partitions.set(group, ops)
+      this.partitions.set(incarnation, ops)
     }
     const known = ops.get(header.op)
     if (known === undefined) ops.set(header.op, header.checksum)
@@ -184,6 +199,10 @@ export class Checker {
   rotted(node: number): void {
     this.rottenNodes.add(node)
     this.durable[node]!.forget()
+  }
+
+  isRotten(node: number): boolean {
+    return this.rottenNodes.has(node)
   }
 
   /** A life has ended and its disk is what it is now: what was acknowledged and committed must be in it. */
@@ -238,7 +257,7 @@ export class Checker {
       case Command.DoViewChange: {
         if (bytes.getUint32(152, true) > logViewDurable)
           this.fail('durable-before-send', say('votes with a newer log view'), from)
-        const key = `${from} ${group}`
+        const key = `${from} ${this.incarnation(from, group.toString())}`
         const before = this.votedBefore.get(key) ?? -1
         if (view <= before)
           this.fail('vote-once', say(`has voted in view ${before} in an earlier life and votes`), from)
@@ -247,7 +266,7 @@ export class Checker {
       }
       case Command.PrepareOk: {
         if (logViewDurable !== view) this.fail('durable-before-send', say('acknowledges'), from)
-        if (group !== METADATA_GROUP) break
+        if (group !== METADATA_GROUP || this.rottenNodes.has(from)) break
         const op = bytes.getBigUint64(160, true)
         const checksum = bytes.getBigUint64(144, true)
         if (this.durable[from]!.log().get(op)?.checksum !== checksum && !this.coveredBySnapshot(from, op))

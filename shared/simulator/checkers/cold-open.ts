@@ -10,6 +10,7 @@ export function coldOpen(checker: Checker, node: number): void {
 }
 
 function coldProblem(checker: Checker, node: number): string | undefined {
+  if (checker.isRotten(node)) return undefined
   const durable = checker.durable[node]!
   const superblock = durable.superblock('metadata')
   if (superblock === 'corrupt') return 'its metadata superblock does not verify'
