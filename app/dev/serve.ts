@@ -148,4 +148,5 @@ backend.listen(0, '127.0.0.1', async () => {
   const server = await createServer({ server: { port: Number(process.env.PORT ?? 5173) } })
   await server.listen()
   server.printUrls()
+  process.stdout.write(`  made-up console at ${process.env.QUORUMSCOPE_CONSOLE}\n`)
 })
