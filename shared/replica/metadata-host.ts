@@ -2,11 +2,10 @@
  * The metadata group on this node: its write-ahead log, its superblock, and the state machines it feeds (spec consensus.md
  * §3, metadata-storage.md §2, §4).
  */
-import { DecodeError, EngineError } from '../bytes/errors.ts'
+import { EngineError } from '../bytes/errors.ts'
 import type { ClientId, Op, ReplicaId } from '../bytes/units.ts'
 import { Offset } from '../bytes/units.ts'
 import type { ConsensusGroup, GroupAction, RequestToken } from '../consensus/contract.ts'
-import { parseReplicaFrame, type ReplicaFrame } from '../protocol/frames.ts'
 import { isMetadataPlane, Operation, operationName } from '../protocol/operations.ts'
 import { frameBody } from '../protocol/seal.ts'
 import { ExitStatus } from '../storage/ports.ts'
@@ -21,6 +20,9 @@ import { MetadataOffers } from './metadata-offers.ts'
 import { MetadataTransfer } from './metadata-transfer.ts'
 import type { Outcome } from './pending.ts'
 import { type RoutedFields, routedRequest } from './routed-request.ts'
+import { transferFrame } from './transfer-frames.ts'
+import { TransferOffers } from './transfer-offers.ts'
+import { TransferSession } from './transfer-session.ts'
 
 /** Default time for which the superblock may fail before the node gives up; retries settle at one a second (§1.7). */
 const WEDGED_FATAL_MS = 120_000
@@ -34,8 +36,8 @@ export class MetadataHost {
   readonly wal: Wal
   readonly superblock: GroupSuperblock
   readonly checkpoint: Checkpoint
-  readonly transfer: MetadataTransfer
-  readonly offers: MetadataOffers
+  readonly transfer: TransferSession
+  readonly offers: TransferOffers
   readonly topologyChanged: () => void
   /** The op that the state machine is at. The group counts an op as committed before it is applied here. */
   applied: Op
@@ -53,8 +55,9 @@ export class MetadataHost {
     this.applied = group.commitMin
     this.checkpoint = new Checkpoint(core, group, { wal, superblock })
     this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
-    this.offers = new MetadataOffers(core, group, () => this.applied)
-    this.transfer = new MetadataTransfer(core, this.host, (fetched, done) => installMetadata(core, this, fetched, done))
+    this.offers = new TransferOffers(core, group, new MetadataOffers(core, () => this.applied))
+    const plane = new MetadataTransfer(core, this.host, (fetched, done) => installMetadata(core, this, fetched, done))
+    this.transfer = new TransferSession(core, this.host, plane)
   }
 
   get group(): ConsensusGroup {
@@ -80,20 +83,7 @@ export class MetadataHost {
       this.host.step({ kind: 'frame', from, bytes, nowMicros: this.core.ports.clock.nowMicros() })
       return
     }
-    let frame: ReplicaFrame
-    try {
-      frame = parseReplicaFrame(this.core.ports.hash, bytes)
-    } catch (error) {
-      if (!(error instanceof DecodeError)) throw error
-      this.core.events.group(this.group, 'frame_ignored', 'flow', { peer: from, reason: `malformed_${error.code}` })
-      return
-    }
-    const { cluster, replicaCount } = this.group.config
-    if (frame.header.cluster !== cluster || frame.header.replica !== from || from >= replicaCount) return
-    if (frame.kind === 'RequestStateTransfer') this.offers.requested(from, frame.header)
-    else if (frame.kind === 'RequestStateChunk') this.offers.chunkRequested(from, frame.header)
-    else if (frame.kind === 'StateTransferTarget') this.transfer.target(from, frame)
-    else if (frame.kind === 'StateChunk') this.transfer.chunk(from, frame)
+    transferFrame(this.core, this.group, this, from, bytes)
   }
 
   /** An op of this client is queued, in flight, or in the log and not applied: it must not be proposed again. */
