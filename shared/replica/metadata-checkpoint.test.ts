@@ -21,7 +21,7 @@ import {
   WAL,
 } from './testing/directories.ts'
 import { Peer } from './testing/peer.ts'
-import { hash, type ProcessEnded, Solo, soloConfig } from './testing/solo.ts'
+import { hash, Solo, soloConfig } from './testing/solo.ts'
 
 const small = { metadata: { ...soloConfig().metadata, journalSlots: 256 } }
 const names = (last: number) => Array.from({ length: last }, (_, index) => `n${index + 1}`)

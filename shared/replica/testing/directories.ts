@@ -52,7 +52,7 @@ export interface Entry {
 }
 
 /** A log in which op n creates the stream `s<n>`, each entry chained to the one before it in the list. */
-export function entriesOf(ops: readonly TestOp[]): Entry[] {
+export function entriesOf(ops: readonly TestOp[], cluster = CLUSTER): Entry[] {
   const entries: Entry[] = []
   let at = 0
   for (const { op, commit = op - 1, view = 0, operation = Operation.CreateStream, sealed = true, ...rest } of ops) {
@@ -62,7 +62,7 @@ export function entriesOf(ops: readonly TestOp[]): Entry[] {
     const header: PrepareHeader = {
       checksum: Checksum(0n),
       checksumBody: Checksum(0n),
-      cluster: CLUSTER,
+      cluster,
       size: 0,
       view: View(view),
       release: 0,
