@@ -146,6 +146,61 @@ describe('what a node says of itself', () => {
     expect(await failure('GET', '/api/nodes/2/recovery')).toBe('503 CON_NODE_DOWN')
   })
 
+  it('a forwarded write is one chain of what both ends say, newest first, and a node that is down is named', async () => {
+    const end = (side: 'origin' | 'primary', nonce: string, wallUs: number, steps: readonly string[], more = {}) => ({
+      nonce,
+      side,
+      origin: 1,
+      primary: 0,
+      group: '0',
+      operation: 160,
+      client: '7',
+      state: 'accepted',
+      steps: steps.map((step, index) => ({ step, wallUs: String(wallUs + index), monoUs: index, seq: index })),
+      ...more,
+    })
+    const refusal = { state: 'refused', status: 58 }
+    const put = (node: number, forwards: object[]) => {
+      it_.nodes[node]!.forwards = { parked: 0, total: forwards.length, forwards: forwards as never }
+    }
+    // The clock of node 0 is far ahead: the order of the steps does not come from it.
+    put(0, [
+      end('primary', 'b', 9_000, ['taken', 'refused'], { ...refusal, reason: 'queues_full' }),
+      end('primary', 'a', 8_000, ['taken', 'accepted'], { status: 0, reason: 'committed' }),
+    ])
+    put(1, [
+      end('origin', 'b', 200, ['received', 'parked', 'sent', 'answered'], { ...refusal, reason: 'answered' }),
+      end('origin', 'a', 100, ['received', 'parked', 'sent', 'answered'], { status: 0 }),
+    ])
+    await inject('POST', '/api/nodes/2/kill')
+    const { body } = await inject('GET', '/api/forwards?limit=10')
+    expect(
+      body.forwards.map(({ nonce, state, status, reason, matched }: Record<string, unknown>) => [
+        nonce,
+        state,
+        status,
+        reason,
+        matched,
+      ]),
+    ).toEqual([
+      ['b', 'refused', 58, 'queues_full', true],
+      ['a', 'accepted', 0, 'committed', true],
+    ])
+    expect(body.forwards[0].steps.map(({ step, node }: Record<string, unknown>) => `${step}@${node}`)).toEqual([
+      'received@1',
+      'parked@1',
+      'sent@1',
+      'taken@0',
+      'refused@0',
+      'answered@1',
+    ])
+    expect(body.nodes).toEqual([
+      expect.objectContaining({ node: 0, total: 2 }),
+      expect.objectContaining({ node: 1, total: 2 }),
+      { node: 2, error: expect.stringContaining('node-2') },
+    ])
+  })
+
   it('is refused when it is not what was agreed', async () => {
     it_.nodes[0]!.metadata = { ...it_.nodes[0]!.metadata, view: -1 }
     const { status, body } = await inject('GET', `/api/nodes/0/groups/${METADATA}`)

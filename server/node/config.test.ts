@@ -328,6 +328,19 @@ describe('CF-10 the roster', () => {
     expect(config.replica.nodes[1]!.ip).toBe('public.example')
     expect(config.links!.peers[0]).toEqual({ replica: 1, host: '127.0.0.1', port: 9091 })
   })
+
+  test('a solo node names itself, and the ports of other transports only where they are given', () => {
+    const rosterOf = (environment: Record<string, string>) => load({}, { ...ROOT, ...environment }).replica.nodes
+    const named = { replica: 0, name: 'iggy-node', ip: '127.0.0.1' }
+    expect(rosterOf({})).toEqual([{ ...named, ports: { tcp: 8090, quic: 0, http: 0, websocket: 0 } }])
+    const gateways = {
+      IGGY_QUIC_ADDRESS: '127.0.0.1:8080',
+      IGGY_HTTP_ADDRESS: '127.0.0.1:3000',
+      IGGY_WEBSOCKET_ADDRESS: '127.0.0.1:8092',
+    }
+    expect(rosterOf(gateways)).toEqual([{ ...named, ports: { tcp: 8090, quic: 8080, http: 3000, websocket: 8092 } }])
+    expect(problemsOf(solo('quic.address', 'nowhere'))).toHaveProperty(['quic.address'])
+  })
 })
 
 describe('CF-17 root credentials', () => {

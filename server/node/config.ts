@@ -15,7 +15,7 @@ import { HEADER_BYTES } from '../../shared/protocol/headers.ts'
 import type { ReplicaConfig, RosterNode } from '../../shared/replica/contract.ts'
 import { Problems } from './config/problems.ts'
 import { type RosterEntry, readRoster } from './config/roster.ts'
-import { SEGMENT_BYTES_MAX, type Values } from './config/settings.ts'
+import { type Key, SEGMENT_BYTES_MAX, type Values } from './config/settings.ts'
 import { type ReadConfiguration, readSources } from './config/sources.ts'
 import { integer, Problem } from './config/values.ts'
 
@@ -75,6 +75,15 @@ export function loadNodeConfig(input: ConfigInput): NodeConfig {
   if (values['system.path'].trim() === '') problems.add('system.path', sourceOf('system.path'), 'is blank')
   const tcp = address('tcp.address', read, problems)
   const inspection = address('inspection.address', read, problems)
+  // 0 tells clients that a transport is off (wire.md §6.1).
+  const elsewhere = (key: 'quic.address' | 'http.address' | 'websocket.address'): number =>
+    values[key] === '' ? 0 : address(key, read, problems).port
+  const ports = {
+    tcp: tcp.port,
+    quic: elsewhere('quic.address'),
+    http: elsewhere('http.address'),
+    websocket: elsewhere('websocket.address'),
+  }
   if (!isLoopback(inspection.host)) {
     problems.add('inspection.address', sourceOf('inspection.address'), `${inspection.host} is not a loopback address`)
   }
@@ -87,7 +96,7 @@ export function loadNodeConfig(input: ConfigInput): NodeConfig {
   const own = roster[replica]
   const nodes: readonly RosterNode[] = enabled
     ? roster.map(({ replica, name, ip, ports }) => ({ replica, name, ip, ports }))
-    : [{ replica, name: 'iggy-node', ip: tcp.host, ports: { tcp: tcp.port, quic: 0, http: 0, websocket: 0 } }]
+    : [{ replica, name: 'iggy-node', ip: tcp.host, ports }]
   return {
     replica: replicaConfig(values, replica, nodes, credentials),
     dataDirectory,
@@ -155,6 +164,7 @@ function replicaConfig(
       prepareQueueDepth: values['partition.prepare_queue_depth'],
       evictedRingCapacity: values['partition.evicted_ring_capacity'],
       evictedRingBytesMax: values['partition.evicted_ring_bytes_max'],
+      offsetReservationLease: values['partition.offset_reservation_lease'],
     },
     superblockWedgedFatalMs: values['cluster.superblock_wedged_fatal_timeout'],
     validateChecksum: values['system.partition.validate_checksum'],
@@ -287,7 +297,7 @@ function rootCredentials(
   return { username: DEFAULT_ROOT, password: randomBytes(18).toString('base64url'), generated: true }
 }
 
-function address(key: 'tcp.address' | 'inspection.address', read: ReadConfiguration, problems: Problems): Address {
+function address(key: Key & `${string}.address`, read: ReadConfiguration, problems: Problems): Address {
   const given = read.values[key]
   const match = /^\[([0-9a-fA-F:.]+)\]:(\d{1,5})$/.exec(given) ?? /^([^:[\]\s]+):(\d{1,5})$/.exec(given)
   const port = Number(match?.[2])

@@ -9,6 +9,7 @@
  *   GET  /partitions/:s/:t/:p/segments/:base/batches?from=&limit=
  *   GET  /partitions/:s/:t/:p/segments/:base/bytes?kind=log|index&position=&length=
  *   GET  /superblocks · /wal · /clients · /recovery
+ *   GET  /forwards?limit=                                         forwarded writes that this node sent or took, newest first
  *   GET  /events?after=SEQ[&boot=ID]                              one JSON object a line, until the reader leaves
  *   POST /watch/:group                                            every flow event of the group for 30 s
  *
@@ -19,6 +20,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { EngineError } from '../../shared/bytes/errors.ts'
+import { FORWARDS_LIMIT_MAX } from '../../shared/inspection/forwards.ts'
 import type { NodeSnapshot, Reporter } from '../../shared/inspection/snapshots.ts'
 import type { ReplicaInspection } from '../../shared/replica/contract.ts'
 import { listenOn } from './client-listener.ts'
@@ -148,6 +150,8 @@ export class InspectionServer {
           return this.stamp(inspect.clients())
         case 'recovery':
           return this.stamp(inspect.recovery())
+        case 'forwards':
+          return this.stamp(inspect.forwards(number(query, 'limit', 100, FORWARDS_LIMIT_MAX)))
       }
     }
     if (first === 'groups' && (rest.length === 1 || (rest.length === 2 && rest[1] === 'counters'))) {

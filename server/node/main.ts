@@ -22,6 +22,7 @@ import { type DirectoryLock, lockDirectory, NODE_LOCK } from './directory-lock.t
 import { systemEntropy } from './entropy.ts'
 import { EventRing } from './event-ring.ts'
 import { die, processHalt } from './halt.ts'
+import { hostFacts } from './host-facts.ts'
 import { InspectionServer } from './inspection-server.ts'
 import { type Log, openLog } from './log.ts'
 import { argon2Passwords } from './passwords.ts'
@@ -172,6 +173,7 @@ class NodeLife {
       replicaLinks: this.links ?? noLinks,
       clientLinks: this.listener,
       sink: this.ring,
+      hostFacts: hostFacts(this.config.dataDirectory, this.clock.monoMicros),
     }
   }
 

@@ -37,6 +37,10 @@ export const settings = {
 
   'tcp.enabled': setting(boolean, true),
   'tcp.address': setting(text, '127.0.0.1:8090'),
+  /** Not served here. When one is given, the roster of a solo node names its port: a gateway may serve it. */
+  'quic.address': setting(text, ''),
+  'http.address': setting(text, ''),
+  'websocket.address': setting(text, ''),
 
   'metadata.prepare_queue_depth': setting(integer(1, PREPARE_DEPTH_MAX), 32),
   'metadata.journal_slots': setting(integer(1, 1 << 20), 1024),
