@@ -85,6 +85,24 @@ export interface GroupJournal {
    * DoViewChange, so that after a whole-cluster restart the longest replica leads (design.md §3). Absent: not sent.
    */
   heldFrontier?(): { readonly held: bigint; readonly reserved: bigint }
+  /**
+   * Partition only: asked of a restarted replica that has applied nothing yet when it adopts a view whose log began at
+   * `origin`, with the head of that log. `joins`: what it holds on disk is the beginning of that log. Otherwise a transfer is
+   * asked for: it lacks the beginning (`behind`), or holds what the log does not (`diverged`).
+   */
+  standing?(origin: LogOrigin, head: Op): 'joins' | 'behind' | 'diverged'
+}
+
+/**
+ * Where the log of a partition group began (design.md §3): ops start anew after a whole-cluster restart. `known` is false
+ * where nobody has said so.
+ */
+export interface LogOrigin {
+  readonly known: boolean
+  /** End (exclusive) of the leader's segments in front of op 1. */
+  readonly logStart: bigint
+  /** Where a new primary mints at least, once; 0 when offsets simply go on. */
+  readonly jumpBase: bigint
 }
 
 /** Opaque handle of a client request that waits for its op; the host chose it. */
@@ -163,6 +181,8 @@ export type GroupAction =
   | { readonly kind: 'cancel'; readonly tokens: readonly RequestToken[] }
   /** Ops up to `floor` are held by other means (segments): nothing of them will be applied (§6.1). */
   | { readonly kind: 'commitFloor'; readonly floor: Op }
+  /** Partition only: in the view that begins now the next batch is minted, or expected, at `base` if the counter is below it. */
+  | { readonly kind: 'jump'; readonly base: bigint }
   /** Repair cannot help any more; a state transfer from `peer` is needed (§6.2). */
   | { readonly kind: 'needTransfer'; readonly peer: ReplicaId }
   /** The log head cannot be unwound: the process must end with status 2 (§3.4). */
@@ -188,6 +208,7 @@ export interface GroupNote {
     | 'repair_started'
     | 'repair_finished'
     | 'transfer_needed'
+    | 'jump_announced'
     | 'truncated'
     | 'frame_ignored'
     | 'request_received'

@@ -48,14 +48,25 @@ export const startViewChangeFrame = (s: GroupState): Uint8Array =>
 
 export function doViewChangeFrame(
   s: GroupState,
-  vote: { op: Op; commit: Op; suffix: DvcSuffix; heldFrontier: bigint; reservedFrontier: bigint },
+  vote: { op: Op; commit: Op; suffix: DvcSuffix; heldFrontier: bigint; reservedFrontier: bigint; forgetful: boolean },
 ): Uint8Array {
   const { body, nackBitset, presentBitset } = encodeDvcSuffix(vote.suffix)
   const { op, commit, heldFrontier, reservedFrontier } = vote
+  const forgetful = vote.forgetful ? 1 : 0
   return sealFrame(
     s.config.hash,
     'DoViewChange',
-    { ...origin(s), op, commit, logView: s.logView, heldFrontier, reservedFrontier, nackBitset, presentBitset },
+    {
+      ...origin(s),
+      op,
+      commit,
+      logView: s.logView,
+      forgetful,
+      heldFrontier,
+      reservedFrontier,
+      nackBitset,
+      presentBitset,
+    },
     body,
   )
 }
@@ -69,7 +80,15 @@ export const startViewFrame = (
   sealFrame(
     s.config.hash,
     'StartView',
-    { ...origin(s), op, commit: s.commitMax < op ? s.commitMax : op, jumpBase: 0n, incarnation },
+    {
+      ...origin(s),
+      op,
+      commit: s.commitMax < op ? s.commitMax : op,
+      jumpBase: s.origin.jumpBase,
+      logStart: s.origin.logStart,
+      originKnown: s.origin.known ? 1 : 0,
+      incarnation,
+    },
     encodeSuffix(headers),
   )
 

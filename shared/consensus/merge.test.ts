@@ -42,6 +42,7 @@ function vote(
     suffix,
     heldFrontier: 0n,
     reservedFrontier: 0n,
+    forgetful: false,
   }
 }
 const merge = (n: number, votes: StoredDvc[]) => mergeVotes(votes, n, quorumsOf(n))

@@ -93,6 +93,8 @@ function alone(overrides: {
         commit: Op(BigInt(fields.commit)),
         group: config.group,
         jumpBase: 0n,
+        logStart: 0n,
+        originKnown: 0,
         incarnation: fields.incarnation,
       },
       encodeSuffix(headers),

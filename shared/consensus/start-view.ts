@@ -116,6 +116,12 @@ function adopt(s: GroupState, from: ReplicaId, header: StartView, body: Uint8Arr
     s.out.push({ kind: 'needTransfer', peer: from })
     return
   }
+  takeOrigin(s, header)
+  const standing = s.origin.known && s.commitMin === 0n ? s.journal.standing?.(s.origin, header.op) : undefined
+  if (standing === 'behind' || standing === 'diverged') {
+    s.transferStage = 'awaiting_target'
+    fact(s, 'transfer_needed', { op: header.op, peer: from, detail: { reason: standing } })
+  }
   if (s.unprovenTo === 0n) joinLog(s)
   else s.sequencer = maxOp(highestHeld(s), s.lostTo)
   if (isTransferring(s)) {
@@ -124,6 +130,12 @@ function adopt(s: GroupState, from: ReplicaId, header: StartView, body: Uint8Arr
   }
   walkCommits(s)
   if (s.commitMax > s.chain || s.unprovenTo > 0n) armRepair(s, from)
+}
+
+function takeOrigin(s: GroupState, { originKnown, logStart, jumpBase }: StartView): void {
+  if (s.config.plane !== 'partition') return
+  s.origin = originKnown !== 0 ? { known: true, logStart, jumpBase } : { ...s.origin, jumpBase }
+  if (jumpBase > 0n) s.out.push({ kind: 'jump', base: jumpBase })
 }
 
 /** The log of this replica is the log of the view now: log_view and head follow, and acknowledgements may begin. */

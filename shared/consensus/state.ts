@@ -23,6 +23,7 @@ import type {
   GroupRestore,
   GroupStatus,
   IncomingRequest,
+  LogOrigin,
   TransferStage,
 } from './contract.ts'
 import { Pipeline } from './pipeline.ts'
@@ -48,6 +49,8 @@ export interface StoredDvc {
   /** Partition groups: one past the last offset held, and the reservation; 0 when not sent. */
   readonly heldFrontier: bigint
   readonly reservedFrontier: bigint
+  /** Its journal died with its last life, and it has joined no view since. */
+  readonly forgetful: boolean
 }
 
 /** Headers of a canonical log, head first and without holes below it: `headers[i]` is op `head - i`. */
@@ -144,6 +147,8 @@ export class GroupState {
   amnesiac: boolean
   /** A restarted partition replica has not applied anything yet: what comes first must join what its segments hold. */
   mustConnect: boolean
+  /** Partition only: where the log of this group began, as its leader announced it. */
+  origin: LogOrigin = { known: false, logStart: 0n, jumpBase: 0n }
   /** An amnesiac candidate has waited a whole status timeout for all votes, and decides with those it has. */
   waitedForAll = false
 
@@ -185,6 +190,7 @@ export class GroupState {
     this.chain = restore.commitMin
     this.chainChecksum = restore.lastPrepareChecksum
     this.lastTimestamp = restore.lastTimestamp
+    if (config.plane === 'partition' && restore.join === 'init') this.origin = { ...this.origin, known: true }
     this.amnesiac = config.plane === 'partition' && restore.join === 'probe'
     this.mustConnect = this.amnesiac
   }

@@ -234,6 +234,7 @@ describe('votes', () => {
         logView: View(0),
         heldFrontier: 0n,
         reservedFrontier: 0n,
+        forgetful: 0,
         nackBitset: 0n,
         presentBitset: 0n,
       })

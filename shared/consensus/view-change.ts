@@ -131,6 +131,7 @@ function ownVote(s: GroupState): StoredDvc {
     suffix: ownSuffix(s, op, commit),
     heldFrontier: frontier?.held ?? 0n,
     reservedFrontier: frontier?.reserved ?? 0n,
+    forgetful: s.amnesiac,
   }
 }
 
@@ -172,6 +173,7 @@ export function onDoViewChange(s: GroupState, from: ReplicaId, { header, body }:
     suffix,
     heldFrontier: header.heldFrontier,
     reservedFrontier: header.reservedFrontier,
+    forgetful: header.forgetful !== 0,
   }
   tryMerge(s)
 }

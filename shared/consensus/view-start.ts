@@ -40,6 +40,7 @@ export function tryMerge(s: GroupState): void {
   }
   s.dvcDecided = true
   learnCommit(s, commitMax)
+  decideOrigin(s, votes, opHead)
   s.pipeline.clear()
   const sources = [...votes].sort(
     (a, b) => b.logView - a.logView || Number(b.commit - a.commit) || a.replica - b.replica,
@@ -54,6 +55,29 @@ export function tryMerge(s: GroupState): void {
   fact(s, 'merge_parked', { op: opHead, detail: { commit: commitMax.toString(), votes: votes.length } })
   linkLog(s, s.parked)
   advanceParked(s)
+}
+
+/**
+ * Votes of replicas whose journal is gone cannot say which offsets were confirmed. What they reserved can: every confirmed
+ * offset lies below the reservation of each replica that acknowledged it, and any two quorums share one. So the first batch
+ * of this view is minted above the highest reservation heard, unless the leader's own bytes end exactly there (design.md §3).
+ */
+function decideOrigin(s: GroupState, votes: readonly StoredDvc[], opHead: Op): void {
+  if (s.config.plane !== 'partition' || !votes.some(vote => vote.forgetful)) return
+  const { heldFrontier } = s.dvcs[s.config.replica]!
+  let base = 0n
+  for (const { reservedFrontier } of votes) if (reservedFrontier > base) base = reservedFrontier
+  const jumpBase = base > heldFrontier ? base : 0n
+  const began = opHead === 0n ? { known: true, logStart: heldFrontier } : s.origin
+  s.origin = { known: began.known, logStart: began.logStart, jumpBase }
+  fact(s, 'jump_announced', {
+    op: opHead,
+    detail: {
+      held: heldFrontier.toString(),
+      base: jumpBase.toString(),
+      ...(jumpBase > 0n && { first: heldFrontier.toString(), last: (jumpBase - 1n).toString() }),
+    },
+  })
 }
 
 /**
@@ -119,11 +143,19 @@ function startParked(s: GroupState): void {
   timers.requestStartView.stop()
   timers.normalHeartbeat.stop()
   timers.commitMessage.start()
+  announceJump(s)
+  // Of a log that begins here this replica holds everything, whatever its segments end with.
+  if (parked.head === 0n) s.mustConnect = false
   fact(s, 'view_started', { op: parked.head, detail: { view: s.view, commit: s.commitMax.toString() } })
   rebuildPipeline(s)
   broadcastScoped(s, startViewFrame(s, parked.head, suffixHeaders(s), 0n))
   walkCommits(s)
   selfAck(s)
+}
+
+/** The host must know before the first batch of the view. */
+function announceJump(s: GroupState): void {
+  if (s.origin.jumpBase > 0n) s.out.push({ kind: 'jump', base: s.origin.jumpBase })
 }
 
 /** Ops above the commit go back into the pipeline, with the own vote: they are journaled. */

@@ -5,6 +5,7 @@
  */
 import { EngineError } from '../bytes/errors.ts'
 import { Offset } from '../bytes/units.ts'
+import type { StoredOffset } from '../protocol/transfer-offsets.ts'
 import { type Disk, isNotFound, readFile } from '../storage/disk.ts'
 import { decodeOffsetFile, encodeOffsetFile } from '../storage/offset-file.ts'
 import { joinPath } from '../storage/paths.ts'
@@ -14,6 +15,10 @@ import type { RecoveryLog } from './recovery.ts'
 const FOLDERS = { consumer: 'offsets/consumers', group: 'offsets/groups' } as const
 /** Offset files are 16 bytes; a longer one is read this far. */
 const OFFSET_FILE_READ_MAX = 4096
+
+const ID_NAME = /^\d{1,10}$/
+/** Offset files written side by side when all are replaced. */
+const REPLACED_AT_ONCE = 16
 
 const keyOf = ({ kind, id }: ConsumerKey): string => `${kind}/${id}`
 
@@ -39,6 +44,7 @@ export class ConsumerOffsets {
   /** Newest value per consumer that the files lack, in order of the first change. */
   private pending = new Map<string, Pending>()
   private writing: Pending | undefined
+  private replacing = false
   private idleWaiters: (() => void)[] = []
 
   constructor(host: PartitionHost, directory: string, sync: boolean) {
@@ -100,6 +106,52 @@ export class ConsumerOffsets {
     return this.unlinkAll(paths)
   }
 
+  /** All stored offsets, as memory has them. */
+  entries(): { readonly consumers: readonly StoredOffset[]; readonly groups: readonly StoredOffset[] } {
+    const of = (kind: ConsumerKey['kind']) =>
+      [...this.table].flatMap(([key, offset]) => {
+        const [name, id] = key.split('/')
+        return name === kind ? [{ id: Number(id), offset: Offset(offset) }] : []
+      })
+    return { consumers: of('consumer'), groups: of('group') }
+  }
+
+  /**
+   * Makes memory and files what these say, durably; values at or above `end` come down to it, and an empty log has none.
+   * What is stored meanwhile is written afterwards. Rejects with DiskError.
+   */
+  async replaceAll(consumers: readonly StoredOffset[], groups: readonly StoredOffset[], end: bigint): Promise<void> {
+    await this.drain()
+    this.replacing = true
+    for (const map of [this.table, this.filed, this.dropped]) map.clear()
+    const wanted = { consumer: end === 0n ? [] : consumers, group: end === 0n ? [] : groups }
+    for (const kind of ['consumer', 'group'] as const) {
+      for (const { id, offset } of wanted[kind]) {
+        const key = keyOf({ kind, id })
+        const clamped = offset < end ? offset : end - 1n
+        this.table.set(key, clamped)
+        this.filed.set(key, clamped)
+      }
+    }
+    for (const kind of ['consumer', 'group'] as const) {
+      const folder = joinPath(this.directory, FOLDERS[kind])
+      const names = new Set(wanted[kind].map(({ id }) => String(id)))
+      for (const name of await this.host.disk.list(folder))
+        if (!names.has(name) && ID_NAME.test(name)) await unlinkIfThere(this.host.disk, joinPath(folder, name))
+      for (let at = 0; at < wanted[kind].length; at += REPLACED_AT_ONCE) {
+        const some = wanted[kind].slice(at, at + REPLACED_AT_ONCE)
+        await Promise.all(
+          some.map(({ id, offset }) =>
+            this.writeFile(joinPath(folder, String(id)), offset < end ? offset : end - 1n, true),
+          ),
+        )
+      }
+      await this.host.disk.syncDirectory(folder)
+    }
+    this.replacing = false
+    if (!this.writing) this.next()
+  }
+
   /** Resolves once no write is owed. */
   drain(): Promise<void> {
     if (!this.writing) return Promise.resolve()
@@ -117,6 +169,7 @@ export class ConsumerOffsets {
   }
 
   private next(): void {
+    if (this.replacing) return
     const first = this.pending.entries().next().value
     if (first === undefined) {
       for (const done of this.idleWaiters.splice(0)) done()
@@ -157,11 +210,11 @@ export class ConsumerOffsets {
     }
   }
 
-  private async writeFile(path: string, offset: bigint): Promise<void> {
+  private async writeFile(path: string, offset: bigint, sync = this.sync): Promise<void> {
     const file = await this.host.disk.open(path, 'create')
     try {
       await file.write(0, [encodeOffsetFile(Offset(offset), this.host.hash)])
-      if (this.sync) await file.datasync()
+      if (sync) await file.datasync()
     } finally {
       await file.close()
     }
@@ -175,7 +228,7 @@ export class ConsumerOffsets {
     log: RecoveryLog,
   ): Promise<void> {
     const id = Number(name)
-    if (!/^\d{1,10}$/.test(name) || id > 0xffff_ffff) {
+    if (!ID_NAME.test(name) || id > 0xffff_ffff) {
       log.fact('odd_name', 'offsets', path, 'ignored', { reason: 'its name is not the number of a consumer' })
       return
     }

@@ -13,7 +13,10 @@ import type { PartitionKey } from '../protocol/groups.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import type { Disk } from '../storage/disk.ts'
 import type { Scheduler } from '../storage/ports.ts'
+import type { FetchedPartition } from './install.ts'
 import type { OffsetSuperblock } from './reservation.ts'
+import type { PartitionOffer } from './transfer-offer.ts'
+import type { SegmentStaging } from './transfer-staging.ts'
 
 export interface PartitionSettings {
   readonly segmentSizeBytes: number
@@ -181,6 +184,8 @@ export interface Partition {
   mayReserve(): boolean
   /** One past the last offset held, in segments or journal, 0 when nothing is: a claim about bytes, not the counter (§7.3). */
   heldEnd(): Offset
+  /** The same for votes: a segment without bytes speaks by its name for messages that were there (§6.11 step 7). */
+  logEnd(): Offset
   /**
    * The one jump after a whole-cluster restart: as primary the next mint starts at `base` or above, as backup a batch at
    * `base` is accepted although it leaves a gap. Once, and without effect when the counter is there already.
@@ -206,6 +211,21 @@ export interface Partition {
    * the journal each time: what an earlier repair brought says nothing about the present gap.
    */
   repairStanding(): { readonly lowestUnapplied?: Offset; readonly recoveredEnd: Offset }
+  /** The purge that was applied last (§4.4). */
+  readonly purgeGeneration: bigint
+  /**
+   * What a replica that lags may fetch, after everything committed was written (§8.2). Rejects with EngineError
+   * OfferBuildInProgress, SegmentSetChanged (both pass), ManifestTooLarge, or DiskError.
+   */
+  offer(): Promise<PartitionOffer>
+  /** Where fetched segments go until they are installed. */
+  readonly staging: SegmentStaging
+  /**
+   * Puts what `staging` holds in place of what is here (§8.5). No op may be applied meanwhile. Rejects with EngineError and
+   * nothing changed: StaleTransfer, PurgeGenerationBehind, OfferRewindsDurableData, DuplicateSegment, SegmentSetHole,
+   * FrontierNotDurable. A failure later on ends the process.
+   */
+  install(fetched: FetchedPartition, committedGeneration: bigint): Promise<void>
   /** Resolves once the disk was read where needed. Rejects with EngineError: `InvalidBatchChecksum`, `InvalidMessageChecksum`, `PartitionClosed`. */
   poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult>
   storedOffset(consumer: ConsumerKey): Offset | undefined

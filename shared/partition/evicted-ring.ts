@@ -29,6 +29,11 @@ export class EvictedRing {
     }
   }
 
+  clear(): void {
+    this.entries.clear()
+    this.bytes = 0
+  }
+
   get(op: Op): JournalEntry | undefined {
     return this.entries.get(op)
   }

@@ -175,6 +175,32 @@ export class PartitionJournal implements GroupJournal {
     return lowest === undefined ? undefined : Offset(lowest)
   }
 
+  /** Lowest base offset among the batches whose bytes are in memory only. */
+  lowestUnwritten(): Offset | undefined {
+    let lowest: bigint | undefined
+    for (const { batch } of this.entries.values())
+      if (batch && !batch.onDisk && (lowest === undefined || batch.baseOffset < lowest)) lowest = batch.baseOffset
+    return lowest === undefined ? undefined : Offset(lowest)
+  }
+
+  /** The segments hold the state as of `op` now, from elsewhere: what was journaled up to there goes, and so does the ring. */
+  installed(op: Op): void {
+    let highest = 0n
+    for (const [held, entry] of [...this.entries]) {
+      if (held <= op) {
+        this.entries.delete(held)
+        this.count(entry, -1)
+      } else if (held > highest) highest = held
+    }
+    this.queue = []
+    this.queueHead = 0
+    this.ring.clear()
+    this.highest = highest
+    this.appliedOp = op
+    this.settledOp = op
+    this.judgeStored(() => false)
+  }
+
   /** First and last offset of the unsettled batches. */
   span(): { first: Offset; last: Offset } | undefined {
     let first: bigint | undefined

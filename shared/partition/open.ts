@@ -26,6 +26,7 @@ export async function openPartition(options: PartitionOptions): Promise<Partitio
   const claim = await claimDirectory(host.disk, directory, createdRevision)
   if (claim.kind === 'set_aside')
     log.fact('incarnation_set_aside', 'incarnation', directory, 'set aside', { to: claim.to })
+  const generation = claim.kind === 'same' ? claim.generation : 0n
   const recovered = await recoverOrSetAside(options, log)
   for (const part of ['consumers', 'groups']) await host.disk.makeDirectory(joinPath(directory, `offsets/${part}`))
   if (claim.kind !== 'same' && recovered.segments.length === 0) {
@@ -61,7 +62,7 @@ export async function openPartition(options: PartitionOptions): Promise<Partitio
   } else if (chain.active.writers === undefined) await reopenTail(options, chain)
   const offsets = new ConsumerOffsets(host, directory, settings.enforceFsync)
   await offsets.load(next, log)
-  return new SegmentedPartition(options, chain, offsets, { next, dataEnd, stored }, log.steps)
+  return new SegmentedPartition(options, chain, offsets, { next, dataEnd, stored, generation }, log.steps)
 }
 
 /**

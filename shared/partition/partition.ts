@@ -5,11 +5,12 @@
  * chain (on disk). On an eager topic a message is visible only once it is on disk; on others as soon as it is committed.
  */
 import { EngineError } from '../bytes/errors.ts'
-import { BytePosition, Micros, Offset, type Op } from '../bytes/units.ts'
+import { BytePosition, Micros, Offset, Op } from '../bytes/units.ts'
 import { HEADER_BYTES, type PrepareHeader } from '../protocol/headers.ts'
 import { Operation } from '../protocol/operations.ts'
 import { readFile } from '../storage/disk.ts'
 import { INDEX_ENTRY_BYTES } from '../storage/index-file.ts'
+import { writePurgeGen } from '../storage/purge-gen.ts'
 import type { Chain } from './chain.ts'
 import type { ConsumerOffsets } from './consumer-offsets.ts'
 import {
@@ -26,6 +27,7 @@ import {
   type RecoveryStep,
 } from './contract.ts'
 import { Flusher } from './flusher.ts'
+import { type FetchedPartition, judgeInstall, swapSegments } from './install.ts'
 import { PartitionJournal } from './journal.ts'
 import { admitBatch, type Role, samePrepare } from './mint.ts'
 import { readOffsetOp } from './offset-ops.ts'
@@ -35,7 +37,9 @@ import { OFFSET_LEASE_DEFAULT, OffsetReservation } from './reservation.ts'
 import type { Query } from './selection.ts'
 import { setAsideFrom } from './set-aside.ts'
 import { SparseIndex } from './sparse-index.ts'
-import type { StoredTail } from './stored-tail.ts'
+import { StoredTail } from './stored-tail.ts'
+import { buildOffer, type PartitionOffer, SegmentHashes } from './transfer-offer.ts'
+import { SegmentStaging } from './transfer-staging.ts'
 
 /** Where the offset space of a partition stands when it opens. */
 export interface OpenedAt {
@@ -44,6 +48,8 @@ export interface OpenedAt {
   /** End of what the segments speak for: their bytes, or the name of an empty one that no reservation planted. */
   readonly dataEnd: bigint
   readonly stored: StoredTail
+  /** The purge that the directory says was applied. */
+  readonly generation: bigint
 }
 
 export class SegmentedPartition implements Partition {
@@ -57,13 +63,15 @@ export class SegmentedPartition implements Partition {
   private readonly pollHost: PollHost
   private readonly eager: boolean
   private readonly reservation: OffsetReservation
-  private readonly stored: StoredTail
+  private stored: StoredTail
+  private readonly hashes: SegmentHashes
+  readonly staging: SegmentStaging
   /** Next offset to mint or to accept; 0 is an empty offset space. */
   private next: bigint
   private visibleEnd: bigint
   /** End of what the segments held at boot (exclusive): repaired batches up to here are on disk already. */
   private recoveredEnd: bigint
-  private readonly dataEnd: bigint
+  private dataEnd: bigint
   /** The log that the group has had since its restart, once a view was adopted, until something of it was applied. */
   private origin: LogOrigin | undefined
   /** Lowest offset at which the segments hold what the log of the group does not. */
@@ -75,12 +83,18 @@ export class SegmentedPartition implements Partition {
   private readonly unwrittenOffsets = new Map<bigint, ConsumerKey>()
   private persistWaiters: { readonly op: bigint; readonly done: () => void }[] = []
   private closed = false
+  /** The purge that was applied last. */
+  private generation: bigint
+  /** Counts everything but growth that has happened to the segments: an offer is void after that. */
+  private shape = 0
+  /** The chain is being replaced: nothing is appended and nothing is there to be polled. */
+  private swapping = false
 
   constructor(
     options: PartitionOptions,
     chain: Chain,
     offsets: ConsumerOffsets,
-    { next, dataEnd, stored }: OpenedAt,
+    { next, dataEnd, stored, generation }: OpenedAt,
     recovery: readonly RecoveryStep[],
   ) {
     const { host } = options
@@ -98,6 +112,9 @@ export class SegmentedPartition implements Partition {
     this.eager = isEager(options.settings)
     this.stored = stored
     this.dataEnd = dataEnd
+    this.generation = generation
+    this.hashes = new SegmentHashes(host)
+    this.staging = new SegmentStaging(options)
     this.reservation = new OffsetReservation({
       superblock: options.superblock,
       lease: options.offsetLease ?? OFFSET_LEASE_DEFAULT,
@@ -120,6 +137,7 @@ export class SegmentedPartition implements Partition {
   }
 
   append(role: Role, header: PrepareHeader, frame: Uint8Array): AppendResult {
+    if (this.swapping) return this.refused(header, 'SegmentsReplaced', 'the segments are being replaced')
     const held = this.journal.get(header.op)
     if (held) {
       if (samePrepare(held.frame, frame)) return { ok: true, header: held.header, frame: held.frame }
@@ -180,6 +198,11 @@ export class SegmentedPartition implements Partition {
     return Offset(stored > journaled ? stored : journaled)
   }
 
+  logEnd(): Offset {
+    const held = this.heldEnd()
+    return held > 0n ? held : Offset(this.dataEnd)
+  }
+
   jumpTo(base: Offset): void {
     if (base > this.nextOffset()) this.reservation.armFloor(base)
   }
@@ -199,6 +222,7 @@ export class SegmentedPartition implements Partition {
     const from = this.divergedFrom
     if (from === undefined) return false
     const goOn = await this.flusher.bar()
+    this.shape++
     try {
       const end = await setAsideFrom(this.options, this.chain, from)
       this.recoveredEnd = end
@@ -248,6 +272,7 @@ export class SegmentedPartition implements Partition {
     for (const held of [this.chain.durableEnd(), this.journal.retainedEnd(), this.recoveredEnd])
       if (held > next) next = held
     this.next = next
+    this.reservation.truncatedTo(next)
   }
 
   setCommitFloor(floor: Op): void {
@@ -262,6 +287,63 @@ export class SegmentedPartition implements Partition {
     if (origin && origin.jumpBase > 0n && lowestUnapplied === origin.jumpBase && recoveredEnd === origin.logStart)
       recoveredEnd = origin.jumpBase
     return lowestUnapplied === undefined ? { recoveredEnd } : { recoveredEnd, lowestUnapplied }
+  }
+
+  get purgeGeneration(): bigint {
+    return this.generation
+  }
+
+  async offer(): Promise<PartitionOffer> {
+    await this.flusher.drain()
+    // One moment of the pump: what is settled is in the segments, all of it and nothing else.
+    const { shape, journal } = this
+    const first = journal.lowestUnwritten()
+    let before: bigint | undefined
+    const segments = this.chain.segments
+      .filter(segment => !segment.empty)
+      .map(segment => {
+        const gapFrom = Offset(before ?? segment.startOffset)
+        before = segment.endOffset
+        return { segment, sizeBytes: segment.sizeBytes, gapFrom }
+      })
+    return buildOffer(this.options.host, this.hashes, {
+      commitOp: Op(journal.settledOp),
+      segments,
+      offsets: {
+        purgeGeneration: this.generation,
+        nextOffset: Offset(first ?? this.nextOffset()),
+        ...this.offsets.entries(),
+      },
+      valid: () => this.shape === shape && !this.closed,
+    })
+  }
+
+  async install(fetched: FetchedPartition, committedGeneration: bigint): Promise<void> {
+    const goOn = await this.flusher.bar()
+    try {
+      const { segments, purgeAdvances } = judgeInstall(fetched, this.staging.segments, {
+        appliedOp: this.journal.appliedOp,
+        held: this.heldEnd(),
+        appliedGeneration: this.generation,
+        committedGeneration,
+      })
+      const { nextOffset, purgeGeneration, consumers, groups } = fetched.offsets
+      const recorded = purgeAdvances
+        ? await this.reservation.reset(nextOffset)
+        : await this.reservation.install(nextOffset)
+      if (!recorded) throw new EngineError('FrontierNotDurable', 'the offset frontier of the offer cannot be recorded')
+      await this.replaceChain('install', async () => {
+        await this.offsets.replaceAll(consumers, groups, nextOffset)
+        await swapSegments(this.options, this.chain, segments, nextOffset)
+        if (purgeAdvances) await this.recordGeneration(purgeGeneration)
+      })
+      this.journal.installed(fetched.commitOp)
+      const end = this.chain.durableEnd()
+      this.restart(nextOffset, end)
+      if (this.origin && this.origin.jumpBase > this.next) this.reservation.armFloor(this.origin.jumpBase)
+    } finally {
+      goOn()
+    }
   }
 
   async poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult> {
@@ -345,12 +427,50 @@ export class SegmentedPartition implements Partition {
     if (this.closed) return
     this.closed = true
     await Promise.all([this.flusher.bar(), this.offsets.drain()])
+    await this.staging.closeOpen()
     this.handles.close()
     this.chain.close()
   }
 
+  /** Runs `work` on an empty chain with closed files; a failure in there is a failed persist. */
+  private async replaceChain(what: string, work: () => Promise<void>): Promise<void> {
+    const { host } = this.options
+    this.shape++
+    this.swapping = true
+    this.visibleEnd = 0n
+    this.handles.close()
+    this.chain.dropFrom(0)
+    try {
+      await work()
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause)
+      const context = { path: this.options.directory, advice: 'start again: the boot completes or repeats it' }
+      host.persistFailed(new EngineError('PersistFailed', `${what} failed: ${message}`, context, { cause }))
+    }
+    this.swapping = false
+  }
+
+  /** The chain is another one: `end` is what it holds, `next` where it goes on. */
+  private restart(next: bigint, end: bigint): void {
+    this.stored = new StoredTail(1)
+    this.next = next
+    this.visibleEnd = next
+    this.recoveredEnd = next
+    this.dataEnd = end
+    this.counting = true
+    this.divergedFrom = undefined
+    this.persistedBytes = BigInt(this.chain.persistedBytes())
+  }
+
+  private async recordGeneration(generation: bigint): Promise<void> {
+    const { host, directory, createdRevision } = this.options
+    await writePurgeGen(host.disk, directory, { generation, createdRevision })
+    this.generation = generation
+  }
+
   /** No batch ever gets an offset below the name of an empty tail, whatever the counter says (§3.5 step 7). */
   private nextOffset(): bigint {
+    if (this.swapping) return this.next
     const { active } = this.chain
     return active.empty && active.startOffset > this.next ? active.startOffset : this.next
   }

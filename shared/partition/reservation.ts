@@ -65,6 +65,7 @@ export class OffsetReservation {
   private readonly ahead: boolean
   /** The floor of the first mint, until a batch has been appended above it (§7.5). */
   private floor: bigint
+  private spentFloor = 0n
   /** Bases up to here were announced before a purge, which begins a new offset space. */
   private voidedFloor = 0n
   private extending = false
@@ -99,7 +100,13 @@ export class OffsetReservation {
 
   /** To be called when a batch has been appended, and never before: a failed append leaves the floor armed (§7.5). */
   spendFloor(): void {
+    if (this.floor > 0n) this.spentFloor = this.floor
     this.floor = 0n
+  }
+
+  /** Batches were truncated and the counter stands at `next`: a floor that one of them spent is armed again. */
+  truncatedTo(next: bigint): void {
+    if (this.spentFloor > next) this.armFloor(this.spentFloor)
   }
 
   /** Whether a batch that ends with offset `last` may enter the journal; starts the write when it may not. */

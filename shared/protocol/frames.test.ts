@@ -30,6 +30,7 @@ const doViewChange = (fields: object, body = new Uint8Array(0)) =>
       logView: View(4),
       heldFrontier: 0n,
       reservedFrontier: 0n,
+      forgetful: 0,
       nackBitset: 0n,
       presentBitset: 0n,
       ...fields,
@@ -40,7 +41,17 @@ const startView = (fields: object, body = new Uint8Array(0)) =>
   sealFrame(
     hash,
     'StartView',
-    { ...from, op: Op(9n), commit: Op(8n), group, jumpBase: 0n, incarnation: 3n, ...fields },
+    {
+      ...from,
+      op: Op(9n),
+      commit: Op(8n),
+      group,
+      jumpBase: 0n,
+      logStart: 0n,
+      originKnown: 0,
+      incarnation: 3n,
+      ...fields,
+    },
     body,
   )
 const requestPrepares = (fromOp: bigint, toOp: bigint) =>

@@ -158,8 +158,9 @@ export const startViewChangeLayout = header('StartViewChange', { group: u64<Grou
 export type StartViewChangeHeader = LayoutRecord<typeof startViewChangeLayout>
 
 /**
- * DoViewChange; body = up to 128 prepare headers, head first. `heldFrontier` and `reserved` are this project's use of
- * reserved bytes, sent by partition groups only, 0 = not sent (design: what an acknowledgement survives).
+ * DoViewChange; body = up to 128 prepare headers, head first. `forgetful`, `heldFrontier` and `reservedFrontier` are this
+ * project's use of reserved bytes, sent by partition groups only, 0 = not sent (design: what an acknowledgement survives).
+ * `forgetful` is 1 when the sender's journal died with its last life and it has joined no view since.
  */
 export const doViewChangeLayout = header(
   'DoViewChange',
@@ -168,16 +169,20 @@ export const doViewChangeLayout = header(
     commit: u64<Op>(136),
     group: u64<GroupId>(144),
     logView: u32<View>(152),
+    forgetful: u8(156),
     heldFrontier: u64(160),
     reservedFrontier: u64(168),
     nackBitset: u128(224),
     presentBitset: u128(240),
   },
-  [ignored(156, 4), ignored(176, 48)],
+  [ignored(157, 3), ignored(176, 48)],
 )
 export type DoViewChangeHeader = LayoutRecord<typeof doViewChangeLayout>
 
-/** StartView; body as DoViewChange. `jumpBase` is the announced mint base of a partition group after a whole-cluster restart, 0 = none. */
+/**
+ * StartView; body as DoViewChange. `jumpBase` is the announced mint base of a partition group after a whole-cluster restart,
+ * 0 = none; with `originKnown` 1, `logStart` is the end of the leader's segments in front of op 1.
+ */
 export const startViewLayout = header(
   'StartView',
   {
@@ -185,9 +190,11 @@ export const startViewLayout = header(
     commit: u64<Op>(136),
     group: u64<GroupId>(144),
     jumpBase: u64(152),
+    logStart: u64(160),
+    originKnown: u8(168),
     incarnation: u128(240),
   },
-  [ignored(160, 80)],
+  [ignored(169, 71)],
 )
 export type StartViewHeader = LayoutRecord<typeof startViewLayout>
 

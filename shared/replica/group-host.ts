@@ -18,6 +18,8 @@ export interface GroupHooks {
   cancel(tokens: readonly RequestToken[]): void
   commitFloor(floor: Op): void
   needTransfer(peer: ReplicaId): void
+  /** Partition groups only. */
+  jump?(base: bigint): void
   unreconcilable(op: Op, message: string): void
 }
 
@@ -89,6 +91,9 @@ export class GroupHost {
         break
       case 'commitFloor':
         this.hooks.commitFloor(action.floor)
+        break
+      case 'jump':
+        this.hooks.jump?.(action.base)
         break
       case 'needTransfer':
         this.hooks.needTransfer(action.peer)

@@ -4,7 +4,7 @@
  */
 import { DecodeError, EngineError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
-import { Checksum, Offset, Op, type ReplicaId, type View } from '../bytes/units.ts'
+import { Checksum, Offset, Op, type ReplicaId, View } from '../bytes/units.ts'
 import type { Disk } from '../storage/disk.ts'
 import type { Pairing } from '../storage/snapshot-store.ts'
 import { type SlotReading, SuperblockStore } from '../storage/superblock.ts'
@@ -21,6 +21,10 @@ export interface PairToWrite {
   readonly logView: View
   readonly commitMax: Op
   readonly frontier: Offset
+}
+
+interface FieldsToWrite extends PairToWrite {
+  readonly reserved: Offset
 }
 
 export class GroupSuperblock {
@@ -60,28 +64,44 @@ export class GroupSuperblock {
   }
 
   /** Writes what `capture` returns when the write's turn comes. A pair below the recorded one is replaced by that one. */
-  async writeWith(capture: () => PairToWrite): Promise<VsrState> {
-    const written = await this.store.write(() => {
-      const last = this.recorded
+  writeWith(capture: () => PairToWrite): Promise<VsrState> {
+    return this.writeNext(last => {
       const wanted = capture()
       const older = last !== undefined && (wanted.view < last.view || wanted.logView < last.logView)
       const { view, logView } = older ? last : wanted
-      const offsetFrontier = maximum(wanted.frontier, last?.offsetFrontier ?? Offset(0n))
+      const frontier = maximum(wanted.frontier, last?.offsetFrontier ?? Offset(0n))
+      const commitMax = maximum(wanted.commitMax, last?.commitMax ?? Op(0n))
+      return { view, logView, commitMax, frontier, reserved: last?.offsetReserved ?? Offset(0n) }
+    })
+  }
+
+  /** Writes the two offsets of a partition, lower ones too; the pair is carried forward. */
+  writeOffsets(capture: () => { readonly frontier: Offset; readonly reserved: Offset }): Promise<VsrState> {
+    return this.writeNext(last => ({
+      view: last?.view ?? View(0),
+      logView: last?.logView ?? View(0),
+      commitMax: last?.commitMax ?? Op(0n),
+      ...capture(),
+    }))
+  }
+
+  private async writeNext(next: (last: VsrState | undefined) => FieldsToWrite): Promise<VsrState> {
+    this.recorded = await this.store.write(() => {
+      const { view, logView, commitMax, frontier, reserved } = next(this.recorded)
       return {
         cluster: this.identity.cluster,
         replicaId: this.identity.replica,
         replicaCount: this.identity.replicaCount,
         view,
         logView,
-        commitMax: maximum(wanted.commitMax, last?.commitMax ?? Op(0n)),
+        commitMax,
         checkpointOp: this.pairing.op,
         checkpointChecksum: this.pairing.checksum,
-        offsetFrontier,
-        offsetReserved: maximum(offsetFrontier, last?.offsetReserved ?? Offset(0n)),
+        offsetFrontier: frontier,
+        offsetReserved: maximum(frontier, reserved),
       }
     })
-    this.recorded = written
-    return written
+    return this.recorded
   }
 }
 

@@ -2,9 +2,9 @@
  * One partition on this node: its consensus group, its segment chain, its superblock (spec consensus.md §3, partition.md §3,
  * metadata-storage.md §1.8). Minting, journalling and acknowledging are one synchronous step; the disk follows behind.
  */
-import type { EngineError } from '../bytes/errors.ts'
+import { EngineError } from '../bytes/errors.ts'
 import type { ReplicaId } from '../bytes/units.ts'
-import { ClientId } from '../bytes/units.ts'
+import { ClientId, Offset } from '../bytes/units.ts'
 import type { ConsensusGroup, GroupAction } from '../consensus/contract.ts'
 import type { TopicSettings } from '../metadata/topic-options.ts'
 import {
@@ -175,7 +175,8 @@ export class ReplicatedPartition {
           core.pending.settle(token, { kind: 'unknown', reason: 'the group changed its view' })
       },
       commitFloor: floor => this.partition.setCommitFloor(floor),
-      needTransfer: peer => core.events.group(this.group, 'transfer_unavailable', 'fact', { peer }),
+      jump: base => this.partition.jumpTo(Offset(base)),
+      needTransfer: peer => this.needTransfer(peer),
       unreconcilable: (op, message) =>
         core.events.group(this.group, 'unreconcilable', 'fact', { message }, { op: op.toString() }),
     }
@@ -206,6 +207,29 @@ export class ReplicatedPartition {
       { op: header.op.toString() },
     )
     this.host.step({ kind: 'appendFailed', op: header.op, checksum: header.checksum })
+  }
+
+  /** What the log of the group does not hold leaves the segments first: often nothing else was wrong. */
+  private needTransfer(peer: ReplicaId): void {
+    const { core } = this
+    core.pump.settle(
+      this.partition.setTailAside(),
+      moved => {
+        if (this.closed) return
+        if (moved) this.host.step({ kind: 'transferAbandoned' })
+        else core.events.group(this.group, 'transfer_unavailable', 'fact', { peer })
+      },
+      cause => {
+        const message = cause instanceof Error ? cause.message : String(cause)
+        const error = new EngineError(
+          'PersistFailed',
+          `a divergent tail could not be set aside: ${message}`,
+          {},
+          { cause },
+        )
+        core.ports.halt.fatal(ExitStatus.FailedPersist, error)
+      },
+    )
   }
 
   private appendWaiting(): void {

@@ -4,7 +4,7 @@
  * and is set aside whole, higher means that this node's metadata is behind, and nothing is touched.
  */
 import { EngineError } from '../bytes/errors.ts'
-import { Checksum, Micros, Op, View } from '../bytes/units.ts'
+import { Checksum, Micros, Offset, Op, View } from '../bytes/units.ts'
 import type { GroupJournal, GroupRestore } from '../consensus/contract.ts'
 import { createGroup } from '../consensus/group.ts'
 import type { CommittedPartition } from '../metadata/state.ts'
@@ -20,6 +20,7 @@ import type { Core } from './core.ts'
 import { partitionGroupConfig } from './group-config.ts'
 import { GroupSuperblock } from './group-superblock.ts'
 import { partitionDirectory, partitionPorts, partitionSettings, ReplicatedPartition } from './partition-host.ts'
+import { PartitionSuperblock } from './partition-superblock.ts'
 
 /** Directories of dead incarnations kept beside a partition (partition.md §1). */
 const FENCED_MAX = 1000
@@ -63,12 +64,15 @@ export async function openLocalPartition(
     await writePurgeGen(ports.disk, directory, { generation: 0n, createdRevision })
   }
   const superblock = await GroupSuperblock.open(ports.disk, directory, ports.hash, core.identity)
+  const { offsetReservationLease } = config.partition
   const partition = await openPartition({
     key,
     directory,
     createdRevision,
     replicaCount: core.identity.replicaCount,
     settings: partitionSettings(settings),
+    superblock: new PartitionSuperblock(superblock, () => core.tick),
+    ...(offsetReservationLease !== undefined && { offsetLease: offsetReservationLease }),
     evictedRingOps: config.partition.evictedRingCapacity,
     evictedRingBytes: config.partition.evictedRingBytesMax,
     validateChecksum: config.validateChecksum,
@@ -102,8 +106,10 @@ function groupJournal(partition: Partition, superblock: GroupSuperblock): GroupJ
       }
       return true
     },
+    standing: ({ logStart, jumpBase }, head) =>
+      partition.standing({ logStart: Offset(logStart), jumpBase: Offset(jumpBase) }, head),
     heldFrontier: () => ({
-      held: partition.info().nextOffset,
+      held: partition.logEnd(),
       reserved: superblock.recorded?.offsetReserved ?? 0n,
     }),
   }
