@@ -44,7 +44,7 @@ export default function Help(props: { commands: readonly Command[] }) {
                 <input type="checkbox" checked={singleKeys} onChange={event => setSingleKeys(event.target.checked)} />
                 Shortcuts of a single key
               </label>
-              <p className="why">Tab reaches everything; arrows move inside menus, tables of batches and the ring.</p>
+              <p className="why">Tab reaches everything; arrows move inside menus, tabs and the batches of the lens.</p>
             </section>
             <section>
               <h3 className="label">Shapes</h3>

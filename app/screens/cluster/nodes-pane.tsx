@@ -8,7 +8,7 @@ import { ACTION_NAMES, actOnNode, useForbidden } from '../../data/actions.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age, STALE_MS, useNowSeconds } from '../../ui/age.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
-import { bytesShort, duration, grouped, visible } from '../../ui/format.ts'
+import { bytesShort, count, duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph, type GlyphName } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
@@ -89,7 +89,7 @@ function EndLine({ node, now }: { node: NodeView | undefined; now: number }) {
     return (
       <p className="card-line">
         {snapshot
-          ? `up ${duration(Math.max(0, now - msOf(snapshot.startedWallUs)))}, ${bytesShort(snapshot.memoryBytes)} resident, ${snapshot.clients} clients`
+          ? `up ${duration(Math.max(0, now - msOf(snapshot.startedWallUs)))}, ${bytesShort(snapshot.memoryBytes)} resident, ${count(snapshot.clients, 'client')}`
           : 'no snapshot yet'}
       </p>
     )

@@ -448,7 +448,7 @@ function BatchRow(props: ChainPictureProps & { node: ChainNode; y: number; right
               height={BATCH_HEIGHT - 1}
               className={`b ${picked ? 'picked' : bad ? 'bad' : chosen ? 'whole' : 'peer'}${alone ? '' : ' many'}`}
             />
-            {alone && mark.width > offset.length * DIGIT + 6 && (
+            {alone && mark.width > offset.length * DIGIT + 2 && (
               <text
                 className={`d s ${picked ? 'inv' : 'l'}`}
                 x={mark.x + mark.width / 2}

@@ -225,7 +225,8 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
       testId="chain"
       actions={
         <>
-          <span className="push legend small wide-only" aria-hidden="true">
+          <span className="push" />
+          <span className="legend small wide-only" aria-hidden="true">
             <span className="state">
               <i className="k1" />
               on disk, verified
