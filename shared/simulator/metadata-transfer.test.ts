@@ -72,7 +72,8 @@ test('ST-01 a node that slept past a checkpoint installs it, and a session from 
   world.kill(0)
   for (let index = 5; index < 80; index++) {
     // The one that the crash interrupted may have been made already.
-    const made = () => client.createStream(`s${index}`).catch(error => (error.status === 1012 ? undefined : made()))
+    const made = (): Promise<unknown> =>
+      client.createStream(`s${index}`).catch(error => (error.status === 1012 ? undefined : made()))
     await world.drive(made())
   }
   world.start(0)
