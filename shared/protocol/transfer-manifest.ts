@@ -1,7 +1,7 @@
 /**
  * What a state transfer offers (spec consensus.md §6.3):
  *
- *   magic "ISM1" | count u32 | entry length u32 (25, or more: the rest is skipped) | per entry: kind u8 | frontier u64 |
+ *   magic "ISM1" | count u32 | entry length u8 (25, or more: the rest is skipped) | per entry: kind u8 | frontier u64 |
  *   length u64 | checksum u64 | trailer XXH3-64 u64 over everything before
  */
 import { DecodeError } from '../bytes/errors.ts'
@@ -26,7 +26,7 @@ export interface ManifestEntry {
 const MAGIC = 0x314d5349
 const ENTRY_BYTES = 25
 const TRAILER_BYTES = 8
-const HEAD_BYTES = 12
+const HEAD_BYTES = 9
 /** Entries that a manifest may have. */
 export const MANIFEST_ENTRIES_MAX = 65_536
 
@@ -34,7 +34,7 @@ export function encodeManifest(entries: readonly ManifestEntry[], hash: Hash, re
   const writer = new ByteWriter(HEAD_BYTES + entries.length * (ENTRY_BYTES + restBytes) + TRAILER_BYTES)
   writer.u32(MAGIC)
   writer.u32(entries.length)
-  writer.u32(ENTRY_BYTES + restBytes)
+  writer.u8(ENTRY_BYTES + restBytes)
   for (const { kind, frontier, length, checksum, rest } of entries) {
     writer.u8(kind)
     writer.u64(frontier)
@@ -59,7 +59,7 @@ export function decodeManifest(bytes: Uint8Array, hash: Hash): ManifestEntry[] {
       expected: computed.toString(16),
       actual: stored.toString(16),
     })
-  const [count, entryBytes] = [reader.u32(), reader.u32()]
+  const [count, entryBytes] = [reader.u32(), reader.u8()]
   if (entryBytes < ENTRY_BYTES) throw new DecodeError('BadSize', 8, `manifest entries of ${entryBytes} bytes`)
   if (count > MANIFEST_ENTRIES_MAX || count * entryBytes !== reader.remaining)
     throw new DecodeError('BadCount', 4, `${count} manifest entries in ${reader.remaining} bytes`)
