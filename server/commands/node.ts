@@ -1,4 +1,5 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import type { NodeOptions } from '../node/main.ts'
 
 /** `node --replica-id N`: one replica in the foreground. */
 export function registerNode(program: Command): void {
@@ -9,10 +10,16 @@ export function registerNode(program: Command): void {
     .option('--config <file>', 'TOML file; IGGY_CONFIG_PATH otherwise, embedded defaults without either')
     .option('-f, --fresh', 'remove the data directory first', false)
     .option('--with-default-root-credentials', 'use iggy/iggy for what the environment does not set', false)
-    .action(
-      async (options: { replicaId?: string; config?: string; fresh: boolean; withDefaultRootCredentials: boolean }) => {
-        const { runNode } = await import('../node/main.ts')
-        await runNode(options)
-      },
+    .addOption(
+      new Option(
+        '--test-faults <kind>',
+        'take faults from tests at /faults; volatile: SIGKILL loses what was not synced',
+      )
+        .choices(['plain', 'volatile'])
+        .hideHelp(),
     )
+    .action(async (options: NodeOptions) => {
+      const { runNode } = await import('../node/main.ts')
+      await runNode(options)
+    })
 }

@@ -39,6 +39,8 @@ export interface InspectionSource {
   inspect(): ReplicaInspection | undefined
   reporter(): Reporter
   node(inspect: ReplicaInspection): Omit<NodeSnapshot, 'reporter'>
+  /** Faults for tests; a node that was not started for them has no such path. */
+  faults?(method: string, path: readonly string[], query: URLSearchParams): unknown
 }
 
 class Refused extends Error {
@@ -91,6 +93,10 @@ export class InspectionServer {
         needMethod(request, 'POST')
         this.source.ring.watch(path[1]!)
         answer(response, 200, { watching: path[1] })
+        return
+      }
+      if (path[0] === 'faults' && this.source.faults) {
+        answer(response, 200, this.source.faults(request.method ?? '', path.slice(1), url.searchParams))
         return
       }
       needMethod(request, 'GET')

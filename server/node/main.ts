@@ -7,13 +7,14 @@ import { join } from 'node:path'
 import { stringify } from 'smol-toml'
 import { EngineError } from '../../shared/bytes/errors.ts'
 import { createHash } from '../../shared/bytes/hash.ts'
+import type { Micros } from '../../shared/bytes/units.ts'
 import { RULES_ON } from '../../shared/consensus/rules.ts'
 import type { NodeSnapshot, Reporter } from '../../shared/inspection/snapshots.ts'
 import { bootReplica } from '../../shared/replica/boot.ts'
 import type { Replica, ReplicaPorts } from '../../shared/replica/contract.ts'
 import type { ReplicaLinks } from '../../shared/replica/ports.ts'
 import { DiskError } from '../../shared/storage/disk.ts'
-import { ExitStatus } from '../../shared/storage/ports.ts'
+import { type Clock, ExitStatus } from '../../shared/storage/ports.ts'
 import { ClientListener } from './client-listener.ts'
 import { systemClock } from './clock.ts'
 import { loadNodeConfig, type NodeConfig } from './config.ts'
@@ -21,6 +22,7 @@ import { DirectoryDisk } from './directory-disk.ts'
 import { type DirectoryLock, lockDirectory, NODE_LOCK } from './directory-lock.ts'
 import { systemEntropy } from './entropy.ts'
 import { EventRing } from './event-ring.ts'
+import { NodeFaults } from './faults/node-faults.ts'
 import { die, processHalt } from './halt.ts'
 import { hostFacts } from './host-facts.ts'
 import { InspectionServer } from './inspection-server.ts'
@@ -36,6 +38,8 @@ export interface NodeOptions {
   readonly config?: string
   readonly fresh: boolean
   readonly withDefaultRootCredentials: boolean
+  /** Lets a test do damage from inside; `volatile`: and SIGKILL loses what was not synced. */
+  readonly testFaults?: 'plain' | 'volatile'
 }
 
 /** A clean stop flushes every partition; one that takes longer has hung. */
@@ -54,7 +58,9 @@ export async function runNode(options: NodeOptions): Promise<void> {
   try {
     if (options.fresh) wipe(config.dataDirectory)
     wipeRuntime(config.dataDirectory)
-    await new NodeLife(config, log, lock).run()
+    const faults = options.testFaults && new NodeFaults({ volatileDisk: options.testFaults === 'volatile' })
+    if (faults) log.warn({ testFaults: options.testFaults }, 'this node takes faults from tests; its data is not safe')
+    await new NodeLife(config, log, lock, faults).run()
   } catch (error) {
     die(bootStatus(error), error)
   }
@@ -64,9 +70,10 @@ class NodeLife {
   private readonly config: NodeConfig
   private readonly log: Log
   private readonly lock: DirectoryLock
-  private readonly clock = systemClock()
+  private readonly faults: NodeFaults | undefined
+  private readonly clock: Clock
   private readonly boot = Buffer.from(systemEntropy.bytes(8)).toString('hex')
-  private readonly startedWallUs = this.clock.nowMicros()
+  private readonly startedWallUs: Micros
   private readonly ring: EventRing
   private readonly listener: ClientListener
   private readonly links: TcpReplicaLinks | undefined
@@ -76,10 +83,13 @@ class NodeLife {
   private stopTicks: () => void = () => {}
   private stopping = false
 
-  constructor(config: NodeConfig, log: Log, lock: DirectoryLock) {
+  constructor(config: NodeConfig, log: Log, lock: DirectoryLock, faults: NodeFaults | undefined) {
     this.config = config
     this.log = log
     this.lock = lock
+    this.faults = faults
+    this.clock = faults?.clock(systemClock()) ?? systemClock()
+    this.startedWallUs = this.clock.nowMicros()
     const { replica } = config
     this.ring = new EventRing({ node: replica.replica, boot: this.boot, clock: this.clock })
     this.listener = new ClientListener({
@@ -116,6 +126,7 @@ class NodeLife {
       inspect: () => this.replica?.inspect,
       reporter: () => this.reporter(),
       node: inspect => this.snapshot(inspect),
+      ...(faults && { faults: faults.handle.bind(faults) }),
     })
   }
 
@@ -162,16 +173,18 @@ class NodeLife {
   }
 
   private replicaPorts(hash: ReplicaPorts['hash']): ReplicaPorts {
+    const disk = new DirectoryDisk(this.config.dataDirectory)
+    const replicaLinks = this.links ?? noLinks
     return {
-      disk: new DirectoryDisk(this.config.dataDirectory),
+      disk: this.faults?.disk(disk) ?? disk,
       clock: this.clock,
       entropy: systemEntropy,
       scheduler: immediateScheduler,
       hash,
       halt: processHalt,
       passwords: argon2Passwords,
-      replicaLinks: this.links ?? noLinks,
-      clientLinks: this.listener,
+      replicaLinks: this.faults?.replicaLinks(replicaLinks) ?? replicaLinks,
+      clientLinks: this.faults?.clientLinks(this.listener) ?? this.listener,
       sink: this.ring,
       hostFacts: hostFacts(this.config.dataDirectory, this.clock.monoMicros),
     }
