@@ -161,7 +161,13 @@ describe('what a node says of itself', () => {
     })
     const refusal = { state: 'refused', status: 58 }
     const put = (node: number, forwards: object[]) => {
-      it_.nodes[node]!.forwards = { parked: 0, total: forwards.length, forwards: forwards as never }
+      it_.nodes[node]!.forwards = {
+        parked: 0,
+        waiting: 0,
+        parkedBytes: 0,
+        total: forwards.length,
+        forwards: forwards as never,
+      }
     }
     // The clock of node 0 is far ahead: the order of the steps does not come from it.
     put(0, [

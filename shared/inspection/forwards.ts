@@ -44,6 +44,7 @@ export const forwardsAnswer = z.object({
       node: z.number(),
       reporter: reporter.optional(),
       parked: z.number().optional(),
+      waiting: z.number().optional(),
       total: z.number().optional(),
       error: z.string().optional(),
     }),

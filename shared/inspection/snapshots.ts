@@ -235,6 +235,32 @@ export const walSnapshot = z.object({
   snapshotOp: decimal,
   lastOp: decimal,
   sizeBytes: z.number(),
+  /** Entries that fit before one above the snapshot would have to go; a checkpoint starts at `marginSlots`. */
+  freeSlots: z.number().optional(),
+  checkpoint: z
+    .object({
+      phase: z.enum(['idle', 'snapshot', 'pairing', 'drain', 'install']),
+      /** Of the one under way, else of the last one in this life; 0 when there was none. */
+      op: decimal,
+      /** Snapshot that the superblock names, and its checksum; op 0: none. */
+      pairedOp: decimal,
+      pairedChecksum: z.string(),
+      finished: z.number(),
+      failed: z.number(),
+      marginSlots: z.number(),
+    })
+    .optional(),
+  /** A metadata state transfer that this node is receiving. */
+  transfer: z
+    .object({
+      peer: z.number(),
+      artifact: z.number(),
+      artifacts: z.number(),
+      receivedBytes: z.number(),
+      totalBytes: z.number(),
+      installing: z.boolean(),
+    })
+    .optional(),
   entries: z.array(
     z.object({
       op: decimal,
@@ -341,6 +367,10 @@ export const forwardsSnapshot = z.object({
   reporter,
   /** Forwards that wait for their result now. */
   parked: z.number(),
+  /** Requests of clients and peers that wait for their op now. */
+  waiting: z.number(),
+  /** Bytes of frames and requests that wait for their partition to be built. */
+  parkedBytes: z.number(),
   /** Since the boot; the list holds the newest of them. */
   total: z.number(),
   forwards: z.array(forwardRecord),

@@ -71,6 +71,7 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
     },
     superblocks: () => superblocks(parts),
     wal: () => ({
+      ...checkpointAndTransfer(parts),
       slots: metadata.wal.slots,
       snapshotOp: metadata.wal.floorOp().toString(),
       lastOp: metadata.wal.highestOp().toString(),
@@ -115,10 +116,31 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
     }),
     forwards: limit => ({
       parked: parts.forwards.size,
+      waiting: core.pending.size,
+      parkedBytes: partitions.parking.bytes,
       total: parts.forwards.log.total,
       forwards: parts.forwards.log.newest(limit),
     }),
     clientCount: () => parts.door.connections.size,
+  }
+}
+
+function checkpointAndTransfer({ metadata }: Parts) {
+  const { checkpoint, superblock, transfer, wal } = metadata
+  const progress = transfer.progress()
+  const recorded = superblock.recorded
+  return {
+    freeSlots: wal.remainingCapacity(),
+    checkpoint: {
+      phase: checkpoint.phase,
+      op: checkpoint.op.toString(),
+      pairedOp: (recorded?.checkpointOp ?? 0n).toString(),
+      pairedChecksum: hex(recorded?.checkpointChecksum ?? 0n),
+      finished: checkpoint.finished,
+      failed: checkpoint.failed,
+      marginSlots: checkpoint.marginSlots,
+    },
+    ...(progress && { transfer: progress }),
   }
 }
 

@@ -6,6 +6,7 @@
 import type { ReplicaId } from '../bytes/units.ts'
 import { Command } from '../protocol/commands.ts'
 import type { Replica } from '../replica/contract.ts'
+import type { LinkMark } from '../replica/ports.ts'
 import type { Dice } from './dice.ts'
 import type { Life } from './life.ts'
 import type { Timeline } from './timeline.ts'
@@ -178,6 +179,13 @@ export class Links {
     if (this.faults.duplicate > 0 && this.dice.chance(this.faults.duplicate))
       this.carry(connection, from, to, new Uint8Array(frame), ordinal)
     return true
+  }
+
+  /** Mark of the frame that was sent last to this peer. */
+  lastSent(from: ReplicaId, to: ReplicaId): LinkMark | undefined {
+    const connection = this.connections.get(pair(from, to))
+    const ordinal = connection?.sent.get(to)
+    return ordinal === undefined ? undefined : { id: `${from}>${to}#${connection!.number}`, ordinal, dir: 'out' }
   }
 
   private carry(connection: Connection, from: ReplicaId, to: ReplicaId, frame: Uint8Array, ordinal: number): void {

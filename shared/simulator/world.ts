@@ -14,6 +14,7 @@ import { clusterId } from '../protocol/handshake.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import { bootReplica } from '../replica/boot.ts'
 import type { Replica, ReplicaConfig, ReplicaPorts } from '../replica/contract.ts'
+import type { Disk } from '../storage/disk.ts'
 import type { ExitStatus } from '../storage/ports.ts'
 import { clientNetwork, ServerSide } from './client-network.ts'
 import { Dice } from './dice.ts'
@@ -32,6 +33,8 @@ export interface WorldOptions {
   /** Record flow events too. */
   readonly watched?: boolean
   readonly observer?: WorldObserver
+  /** Puts something between a replica and its disk. */
+  readonly wrapDisk?: (node: number, disk: Disk, life: Life) => Disk
   /** Default: facts are kept for the whole life of the world. A long run keeps the last ones only. */
   readonly factsMax?: number
 }
@@ -356,19 +359,21 @@ export class World {
     const entropy = this.entropy[node.id]!
     const dice = this.diskDice[node.id]!
     const pass = <T>(delayMicros: number, value: T) => life.outside(delayMicros, async () => value)
+    const { wrapDisk = (_node: number, disk: Disk) => disk } = this.options
+    const disk = node.disk.attach(life, {
+      latency: call => {
+        this.crashesHere(node, life)
+        const sync = call === 'sync' || call === 'datasync' || call === 'syncDirectory'
+        return dice.between(20, sync ? 1_500 : 400) * node.trouble.slowness
+      },
+      fault: (call, path) => node.trouble.fault(call, path),
+      completing: (call, path) => {
+        if (this.crashesHere(node, life)) throw new Halted(`node ${node.id} crashed`)
+        observer?.diskCall?.(node.id, call, path)
+      },
+    })
     return {
-      disk: node.disk.attach(life, {
-        latency: call => {
-          this.crashesHere(node, life)
-          const sync = call === 'sync' || call === 'datasync' || call === 'syncDirectory'
-          return dice.between(20, sync ? 1_500 : 400) * node.trouble.slowness
-        },
-        fault: (call, path) => node.trouble.fault(call, path),
-        completing: (call, path) => {
-          if (this.crashesHere(node, life)) throw new Halted(`node ${node.id} crashed`)
-          observer?.diskCall?.(node.id, call, path)
-        },
-      }),
+      disk: wrapDisk(node.id, disk, life),
       clock: {
         nowMicros: () => Micros(this.wallMicros() + node.skewMicros),
         monoMicros: () => this.timeline.nowMicros - bornMicros,
@@ -393,6 +398,7 @@ export class World {
       replicaLinks: {
         send: (to, frame) => !this.crashesHere(node, life) && this.links.send(node.id, to, frame),
         isConnected: peer => !life.ended && this.links.isConnected(node.id, peer),
+        lastSent: to => this.links.lastSent(node.id, to),
       },
       clientLinks: {
         send: (connection, frame) => {

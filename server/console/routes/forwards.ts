@@ -27,7 +27,8 @@ export function forwardRoutes(routes: Routes, hub: Hub): void {
           try {
             const snapshot = forwardsSnapshot.parse(await hub.ask(node, nodePath.forwards(limit)))
             heard.push(snapshot)
-            return { node, reporter: snapshot.reporter, parked: snapshot.parked, total: snapshot.total }
+            const { reporter, parked, waiting, total } = snapshot
+            return { node, reporter, parked, waiting, total }
           } catch (error) {
             // A node that is down is part of the picture: its end of the chains is missing, and the answer says so.
             return { node, error: error instanceof Error ? error.message : String(error) }

@@ -55,7 +55,13 @@ export class FakeNode {
   readonly node: number
   ring: EventRing
   metadata: GroupSnapshotJson
-  forwards: Omit<ForwardsSnapshot, 'reporter'> = { parked: 0, total: 0, forwards: [] }
+  forwards: Omit<ForwardsSnapshot, 'reporter'> = {
+    parked: 0,
+    waiting: 0,
+    parkedBytes: 0,
+    total: 0,
+    forwards: [],
+  }
   port = 0
   #server: InspectionServer
 
