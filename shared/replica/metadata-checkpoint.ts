@@ -52,14 +52,17 @@ export class Checkpoint {
     this.files = files
   }
 
+  get marginSlots(): number {
+    return Math.max(MARGIN_SLOTS, this.group.config.prepareDepth)
+  }
+
   /**
    * Starts a checkpoint when free slots are scarce. Asked before each append, with the op up to which the state machine is:
    * an append never waits for it.
    */
   consider(applied: Op): void {
     const { wal } = this.files
-    const margin = Math.max(MARGIN_SLOTS, this.group.config.prepareDepth)
-    if (this.phase !== 'idle' || wal.remainingCapacity() > margin) return
+    if (this.phase !== 'idle' || wal.remainingCapacity() > this.marginSlots) return
     // Nothing would be freed; or the client table is ahead of the state, and a snapshot of both would be of no op.
     if (applied <= wal.floorOp() + 1n || applied < this.core.machine.tableFrontier) return
     this.start(applied)

@@ -592,6 +592,26 @@ describe.skipIf(goldenAbsent)('damaged metadata', () => {
     expect(damaged(await inspect(disk)).map(finding => finding.code)).toEqual(['CHECKPOINT_AHEAD_OF_SNAPSHOT'])
   })
 
+  it('decodes a snapshot that is proven, says what it holds, and names the byte at which it is none', async () => {
+    const snapshot = 'metadata/snapshot.bin'
+    const disk = part('three-checkpoint/node-0', 'metadata')
+    expect((await inspect(disk)).snapshot).toMatchObject({
+      op: '192',
+      holds: { users: 21, streams: 93, topics: 40, partitions: 70, clients: 1 },
+    })
+    await disk.unlink('metadata/superblock.a')
+    edit(disk, snapshot, bytes => {
+      // The field count of the users, and the trailer to match.
+      const copy = bytes.slice()
+      copy[13] = 0x94
+      new DataView(copy.buffer).setBigUint64(copy.length - 16, hash.xxh3(copy.subarray(0, -20)), true)
+      return copy
+    })
+    expect(damaged(await inspect(disk))).toMatchObject([
+      { code: 'SNAPSHOT_UNDECODABLE', path: snapshot, position: 13, check: 'msgpack' },
+    ])
+  })
+
   it('warns of segments without any metadata', async () => {
     const inspection = await inspect(part('three-clean/node-1', SYNC))
     expect(inspection.findings.map(finding => finding.code)).toContain('METADATA_MISSING')

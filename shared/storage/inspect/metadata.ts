@@ -1,9 +1,12 @@
 /** The metadata directory under inspection: superblock, write-ahead log, snapshot, and whether the three agree. */
+import { EngineError } from '../../bytes/errors.ts'
 import type { Hash } from '../../bytes/hash.ts'
 import type { PrepareHeader } from '../../protocol/headers.ts'
 import { type Disk, type DiskFile, isNotFound } from '../disk.ts'
 import { joinPath } from '../paths.ts'
+import { decodeSnapshot } from '../snapshot-decode.ts'
 import { readSnapshotFrame, SNAPSHOT_FILE, SNAPSHOT_FORMAT_VERSION } from '../snapshot-file.ts'
+import { SNAPSHOT_BYTES_MAX } from '../snapshot-store.ts'
 import type { VsrState } from '../superblock-record.ts'
 import { scanWal } from '../wal-scan.ts'
 import { checkName, type Findings, type SnapshotReport, type WalReport } from './report.ts'
@@ -245,6 +248,8 @@ async function inspectSnapshot(
   } else if (reading.op === undefined) {
     findings.add('damage', 'SNAPSHOT_UNDECODABLE', path, 0, 'msgpack', 'the payload does not start as a snapshot does')
   } else if (state !== undefined) checkPairing(path, reading.op, reading.computed, state, findings, hex)
+  const sound = (reading.stored ?? reading.computed) === reading.computed && reading.version === SNAPSHOT_FORMAT_VERSION
+  const holds = sound && reading.op !== undefined ? await decode(file, reading.payloadBytes, findings) : undefined
   return {
     path,
     sizeBytes,
@@ -252,6 +257,30 @@ async function inspectSnapshot(
     checksum: hex(reading.computed),
     ...(reading.version === undefined ? {} : { version: reading.version.toString() }),
     ...(reading.op === undefined ? {} : { op: reading.op.toString() }),
+    ...(holds === undefined ? {} : { holds }),
+  }
+}
+
+/** Decodes a snapshot whose bytes are proven; what a boot could not read is damage all the same. */
+async function decode(file: DiskFile, bytes: number, findings: Findings): Promise<SnapshotReport['holds']> {
+  if (bytes > SNAPSHOT_BYTES_MAX) return undefined
+  const payload = new Uint8Array(bytes)
+  await file.read(0, payload)
+  try {
+    const { users, streams, clients } = decodeSnapshot(payload)
+    const topics = streams.flatMap(stream => stream.topics)
+    return {
+      users: users.length,
+      streams: streams.length,
+      topics: topics.length,
+      partitions: topics.reduce((sum, topic) => sum + topic.partitions.length, 0),
+      clients: clients?.length ?? 0,
+    }
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error
+    const message = `the payload matches its checksum, but is no snapshot: ${error.message}`
+    findings.add('damage', 'SNAPSHOT_UNDECODABLE', file.path, error.context.position ?? 0, 'msgpack', message)
+    return undefined
   }
 }
 

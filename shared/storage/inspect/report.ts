@@ -43,6 +43,14 @@ export interface SnapshotReport {
   readonly version?: string
   readonly op?: string
   readonly checksum: string
+  /** What it holds; absent when it could not be decoded. */
+  readonly holds?: {
+    readonly users: number
+    readonly streams: number
+    readonly topics: number
+    readonly partitions: number
+    readonly clients: number
+  }
 }
 
 export interface SegmentReport {

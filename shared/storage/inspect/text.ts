@@ -22,7 +22,7 @@ export function inspectionText(inspection: Inspection, directory: string): strin
   lines.push(
     snapshot === undefined
       ? '  snapshot: absent'
-      : `  snapshot: op ${snapshot.op ?? '?'}, ${snapshot.sizeBytes} bytes, checksum ${snapshot.checksum}${snapshot.sealed ? '' : ', unsealed'}`,
+      : `  snapshot: op ${snapshot.op ?? '?'}, ${snapshot.sizeBytes} bytes, checksum ${snapshot.checksum}${snapshot.sealed ? '' : ', unsealed'}${holdings(snapshot)}`,
   )
 
   lines.push('partitions')
@@ -82,4 +82,10 @@ const keyText = (key: PartitionReport['key']): string => `${key.stream}/${key.to
 /** Control and direction characters as escapes: a name must not be able to redraw the terminal. */
 function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)!.toString(16)}}`)
+}
+
+function holdings({ holds }: NonNullable<Inspection['snapshot']>): string {
+  if (holds === undefined) return ''
+  const { users, streams, topics, partitions, clients } = holds
+  return `; ${users} users, ${streams} streams, ${topics} topics, ${partitions} partitions, ${clients} clients`
 }
