@@ -14,6 +14,7 @@ import { Events } from './events.ts'
 import { METADATA_DIRECTORY, type RecoveredMetadata, recoverMetadata } from './metadata-recovery.ts'
 import { partitionDirectory } from './partition-host.ts'
 import { MetadataBehind, openLocalPartition } from './partition-open.ts'
+import { TransferSlots } from './partition-transfer.ts'
 import { Partitions } from './partitions.ts'
 import { PendingRequests } from './pending.ts'
 import { Pump } from './pump.ts'
@@ -50,6 +51,7 @@ function newCore(config: ReplicaConfig, ports: ReplicaPorts): Core {
     events: new Events(ports.sink),
     pending: new PendingRequests(),
     machine: new MetadataMachine(config.metadata.clientsTableMax),
+    transfers: new TransferSlots(),
     incarnation: (ports.entropy.u64() << 64n) | ports.entropy.u64() | 1n,
     self: config.replica,
     tick: 0,

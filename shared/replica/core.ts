@@ -4,6 +4,7 @@ import type { MetadataMachine } from '../metadata/machine.ts'
 import type { ReplicaConfig, ReplicaPorts } from './contract.ts'
 import type { Events } from './events.ts'
 import type { ReplicaIdentity } from './group-superblock.ts'
+import type { TransferSlots } from './partition-transfer.ts'
 import type { PendingRequests } from './pending.ts'
 import type { Pump } from './pump.ts'
 
@@ -15,6 +16,8 @@ export interface Core {
   readonly events: Events
   readonly pending: PendingRequests
   readonly machine: MetadataMachine
+  /** State transfers of partitions that are under way. */
+  readonly transfers: TransferSlots
   /** Random and not 0, new in each life. */
   readonly incarnation: bigint
   readonly self: ReplicaId

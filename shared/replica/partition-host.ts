@@ -21,10 +21,15 @@ import { Operation } from '../protocol/operations.ts'
 import { committedReply, VOID_RESULT } from '../protocol/replies.ts'
 import { ExitStatus } from '../storage/ports.ts'
 import type { Core } from './core.ts'
+import { isTransferFrame } from './frame-group.ts'
 import { type GroupHooks, GroupHost } from './group-host.ts'
 import type { GroupSuperblock } from './group-superblock.ts'
+import { PartitionOffers, PartitionTransfer } from './partition-transfer.ts'
 import type { Outcome } from './pending.ts'
 import { type RoutedFields, routedRequest } from './routed-request.ts'
+import { transferFrame } from './transfer-frames.ts'
+import { TransferOffers } from './transfer-offers.ts'
+import { TransferSession } from './transfer-session.ts'
 
 export const partitionDirectory = ({ stream, topic, partition }: PartitionKey): string =>
   `streams/${stream}/topics/${topic}/partitions/${partition}`
@@ -57,6 +62,9 @@ export class ReplicatedPartition {
   readonly partition: Partition
   readonly superblock: GroupSuperblock
   readonly host: GroupHost
+  readonly transfer: TransferSession
+  readonly offers: TransferOffers
+  private readonly transferPlane: PartitionTransfer
   private readonly core: Core
   private readonly eager: boolean
   /** Appends that wait for their offsets to be reserved, and all that came behind them, in order. */
@@ -77,6 +85,10 @@ export class ReplicatedPartition {
     this.superblock = superblock
     this.eager = isEager(partition.options.settings)
     this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
+    const { transfers } = core
+    this.offers = new TransferOffers(core, group, new PartitionOffers(core, partition, transfers))
+    this.transferPlane = new PartitionTransfer(core, this.host, partition, transfers, () => this.committedPurge())
+    this.transfer = new TransferSession(core, this.host, this.transferPlane)
   }
 
   get group(): ConsensusGroup {
@@ -85,11 +97,19 @@ export class ReplicatedPartition {
 
   frame(from: ReplicaId, bytes: Uint8Array): void {
     if (this.closed) return
+    if (isTransferFrame(bytes)) {
+      transferFrame(this.core, this.group, this, from, bytes)
+      return
+    }
     this.host.step({ kind: 'frame', from, bytes, nowMicros: this.core.ports.clock.nowMicros() })
   }
 
   tick(): void {
-    if (!this.closed) this.host.tick(this.core.ports.clock.nowMicros())
+    if (this.closed) return
+    this.host.tick(this.core.ports.clock.nowMicros())
+    this.transfer.tick()
+    this.transferPlane.tick()
+    this.offers.tick()
   }
 
   submit(
@@ -122,6 +142,7 @@ export class ReplicatedPartition {
   async close(): Promise<void> {
     if (this.closed) return
     this.closed = true
+    this.offers.close()
     const accounted = this.isAccounted()
     await this.partition.flush()
     if (!(await this.partition.collapse(accounted)))
@@ -133,6 +154,7 @@ export class ReplicatedPartition {
   async abandon(): Promise<void> {
     if (this.closed) return
     this.closed = true
+    this.offers.close()
     await this.partition.close()
   }
 
@@ -146,6 +168,12 @@ export class ReplicatedPartition {
     return (
       status === 'normal' && op === commitMin && op === commitMax && repair === undefined && transferStage === 'idle'
     )
+  }
+
+  /** The purge that the metadata on this node wants; 0 once the partition is deleted. */
+  private committedPurge(): bigint {
+    const committed = this.core.machine.state.partition(this.key)
+    return committed?.createdRevision === this.createdRevision ? committed.purgeGeneration : 0n
   }
 
   private hooks(): GroupHooks {
@@ -217,7 +245,7 @@ export class ReplicatedPartition {
       moved => {
         if (this.closed) return
         if (moved) this.host.step({ kind: 'transferAbandoned' })
-        else core.events.group(this.group, 'transfer_unavailable', 'fact', { peer })
+        else this.transfer.need(peer)
       },
       cause => {
         const message = cause instanceof Error ? cause.message : String(cause)

@@ -72,7 +72,10 @@ export class TransferOffers {
     }
     this.core.pump.settle(
       this.plane.build(from),
-      built => done(() => this.built(from, nonce, built)),
+      built => {
+        if (this.building.get(from) === nonce) done(() => this.built(from, nonce, built))
+        else built.release?.()
+      },
       cause =>
         done(() =>
           this.refuse(

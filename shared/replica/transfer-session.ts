@@ -53,6 +53,8 @@ export interface TransferPlane {
   install(offer: Offer, done: () => void): void
   /** Ticks until the group hears that the session was abandoned. */
   delayTicks(failure: Failure): number
+  /** The group went on by itself: the session is over and nobody will be told. */
+  ended?(): void
   /** False: too much is under way; asked again after `delayTicks('transient')`. */
   mayBegin?(): boolean
 }
@@ -158,6 +160,7 @@ export class TransferSession {
     if (this.host.group.transferStage === 'idle') {
       // Its probes stayed unanswered and it votes now; whoever leads then says whether it must fetch.
       this.session = undefined
+      this.plane.ended?.()
       this.say('transfer_abandoned', { peer: session.peer, reason: 'the group went on without it' })
       return
     }
