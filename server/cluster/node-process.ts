@@ -37,7 +37,7 @@ export interface NodeProcessOptions {
   readonly files: NodeFiles
   readonly ports: () => NodePorts
   readonly host: string
-  readonly args: readonly string[]
+  readonly args: () => readonly string[]
   readonly environment: NodeJS.ProcessEnv
   readonly onChange: () => void
   /** Called in the same turn in which a process is spawned or gone, so that the cluster file never lags behind. */
@@ -95,7 +95,7 @@ export class NodeProcess {
       ...(this.readyMs !== undefined && { readyMs: this.readyMs }),
       ...(this.lastExit && { lastExit: this.lastExit }),
       ...(this.lastRefusal && { lastRefusal: this.lastRefusal }),
-      command: asCommand(args, environment),
+      command: asCommand(args(), environment),
     }
   }
 
@@ -129,7 +129,7 @@ export class NodeProcess {
     this.requested = undefined
     this.overdue = false
     this.readyMs = undefined
-    const child = launch(args, directory, environment, log.fd)
+    const child = launch(args(), directory, environment, log.fd)
     closeSync(log.fd)
     if (child.pid === undefined) {
       const cause = await new Promise<Error>(resolve => child.once('error', resolve))

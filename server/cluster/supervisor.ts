@@ -32,8 +32,8 @@ export interface SupervisorOptions {
   readonly settings?: ExtraSettings
   /** The nodes reach each other through proxies in this process, which can cut, delay and hold. Default true. */
   readonly links?: boolean
-  /** Arguments of every node process, behind the usual ones. */
-  readonly nodeArgs?: readonly string[]
+  /** Further arguments of a node process, asked for at each start. */
+  readonly nodeArgs?: (replica: number) => readonly string[]
   /** Until a starting node must listen. Default 30 s. */
   readonly startTimeoutMs?: number
   /** Until a clean stop becomes a kill. Default 30 s. */
@@ -132,7 +132,7 @@ export class LocalSupervisor implements Supervisor {
         files,
         ports: () => this.file.nodes[replica]!.ports,
         host: HOST,
-        args: [...nodeArguments(entry, replica, files.configFile), ...(options.nodeArgs ?? [])],
+        args: () => [...nodeArguments(entry, replica, files.configFile), ...(options.nodeArgs?.(replica) ?? [])],
         environment,
         onChange: () => this.changed(replica),
         onProcess: found => this.note(replica, found),

@@ -18,6 +18,9 @@ export function registerNode(program: Command): void {
         .choices(['plain', 'volatile'])
         .hideHelp(),
     )
+    .addOption(
+      new Option('--arm <query...>', 'failpoints that are armed from the start, with --test-faults').hideHelp(),
+    )
     .action(async (options: NodeOptions) => {
       const { runNode } = await import('../node/main.ts')
       await runNode(options)

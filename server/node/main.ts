@@ -40,6 +40,8 @@ export interface NodeOptions {
   readonly withDefaultRootCredentials: boolean
   /** Lets a test do damage from inside; `volatile`: and SIGKILL loses what was not synced. */
   readonly testFaults?: 'plain' | 'volatile'
+  /** Points that are armed from the start, as a request to `/faults/arm` would say it. */
+  readonly arm?: readonly string[]
 }
 
 /** A clean stop flushes every partition; one that takes longer has hung. */
@@ -59,6 +61,7 @@ export async function runNode(options: NodeOptions): Promise<void> {
     if (options.fresh) wipe(config.dataDirectory)
     wipeRuntime(config.dataDirectory)
     const faults = options.testFaults && new NodeFaults({ volatileDisk: options.testFaults === 'volatile' })
+    for (const query of options.arm ?? []) faults?.handle('POST', ['arm'], new URLSearchParams(query))
     if (faults) log.warn({ testFaults: options.testFaults }, 'this node takes faults from tests; its data is not safe')
     await new NodeLife(config, log, lock, faults).run()
   } catch (error) {
