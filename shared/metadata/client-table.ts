@@ -178,15 +178,30 @@ export class ClientTable {
     return true
   }
 
-  /** The lowest free slot, or, when the table is full, that of the entry with the oldest newest reply (tie: lowest slot). */
-  private freeSlot(): number {
-    if (this.index.size < this.slots.length) return this.slots.indexOf(undefined)
+  /** Slots that are free. */
+  get free(): number {
+    return this.slots.length - this.index.size
+  }
+
+  /** Whom the next new client pushes out of a full table: the entry with the oldest newest reply (tie: lowest slot). */
+  victim(): ClientEntry | undefined {
+    return this.free > 0 ? undefined : this.slots[this.victimSlot()]
+  }
+
+  private victimSlot(): number {
     let victim = 0
     for (const [slot, entry] of this.entries()) {
       if (entry.latestCommit < this.slots[victim]!.latestCommit) victim = slot
     }
-    this.index.delete(this.slots[victim]!.client)
     return victim
+  }
+
+  /** The lowest free slot, or, when the table is full, that of the victim, which is gone then. */
+  private freeSlot(): number {
+    if (this.free > 0) return this.slots.indexOf(undefined)
+    const slot = this.victimSlot()
+    this.index.delete(this.slots[slot]!.client)
+    return slot
   }
 }
 

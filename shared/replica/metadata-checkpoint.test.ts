@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { encodeBody } from '../protocol/codec.ts'
 import { ClientCommands } from '../protocol/command-codes.ts'
+import { EvictionReason } from '../protocol/replies.ts'
 import type { MemoryDisk } from '../storage/memory-disk.ts'
 import { decodeSnapshot } from '../storage/snapshot-decode.ts'
 import { encodeSnapshot } from '../storage/snapshot-encode.ts'
@@ -355,8 +356,44 @@ describe('a snapshot at boot', () => {
     const table = (node: Solo) => node.inspect.clients().table.map(row => BigInt(`0x${row.client}`))
     expect(table(again)).toEqual([11n, 12n, 13n])
     for (const node of [solo, again]) {
+      node.wallMicros += 61_000_000n
       await Peer.login(node, 14n)
       expect(table(node)).toEqual([11n, 14n, 13n])
     }
+  })
+
+  test('CT-07 a full table evicts nobody who may still retry, so the retry is answered from the cache', async () => {
+    const solo = await Solo.boot(newDisk(), { metadata: { ...small.metadata, clientsTableMax: 2 } })
+    const owner = await Peer.login(solo, 21n)
+    const body = encodeBody(ClientCommands.createStream.request, { name: 'mine', options: [] })
+    const first = await owner.frame(ClientCommands.createStream.operation, body, 1n)
+    await Peer.login(solo, 31n)
+    for (const churn of [32n, 33n]) expect(await Peer.tryLogin(solo, churn)).toMatchObject({ code: 58 })
+    const again = await Peer.login(solo, 21n)
+    expect(await again.frame(ClientCommands.createStream.operation, body, 1n)).toEqual(first)
+    expect(streamsOf(solo)).toEqual(['mine'])
+    // One that asked for nothing, or for nothing in a minute, makes room.
+    expect(await Peer.tryLogin(solo, 34n)).toMatchObject({ code: 0 })
+    solo.wallMicros += 61_000_000n
+    expect(await Peer.tryLogin(solo, 35n)).toMatchObject({ code: 0 })
+  })
+
+  test('CT-05 a client id that another user registered is refused for good', async () => {
+    const disk = await checkpointed()
+    const record = snapshotOn(disk)
+    const other = { ...record.users[0]!, id: 1, username: 'other' }
+    const payload = encodeSnapshot({
+      ...record,
+      users: [...record.users, other],
+      tokens: [...record.tokens, { userId: 1, tokens: [] }],
+      clients: record.clients!.map(entry => ({ ...entry, userId: 1 })),
+    })
+    const checksum = await writeSnapshot(disk, 'metadata', payload, hash)
+    putSuperblock(disk, { checkpointOp: 192n as never, checkpointChecksum: checksum, commitMax: 192n as never })
+    const solo = await Solo.boot(disk, small)
+    for (let attempt = 0; attempt < 2; attempt++)
+      expect(await Peer.tryLogin(solo, 7n)).toMatchObject({ kind: 'eviction', reason: EvictionReason.SessionError })
+    expect(await Peer.tryLogin(solo, 8n)).toMatchObject({ code: 0 })
+    expect(solo.inspect.clients().table.find(row => row.client === '7')).toMatchObject({ user: 1 })
   })
 })

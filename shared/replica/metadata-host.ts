@@ -6,6 +6,7 @@ import { EngineError } from '../bytes/errors.ts'
 import type { ClientId, Op, ReplicaId } from '../bytes/units.ts'
 import { Offset } from '../bytes/units.ts'
 import type { ConsensusGroup, GroupAction, RequestToken } from '../consensus/contract.ts'
+import { replyLayout } from '../protocol/headers.ts'
 import { isMetadataPlane, Operation, operationName } from '../protocol/operations.ts'
 import { frameBody } from '../protocol/seal.ts'
 import { ExitStatus } from '../storage/ports.ts'
@@ -27,6 +28,9 @@ import { TransferSession } from './transfer-session.ts'
 /** Default time for which the superblock may fail before the node gives up; retries settle at one a second (§1.7). */
 const WEDGED_FATAL_MS = 120_000
 const RETRY_MS = 1_000
+
+/** A client that has not asked for anything for a minute retries nothing any more. */
+const RETRY_WINDOW_MICROS = 60_000_000n
 
 /** Failures of an append that are none of the disk: nothing was written, and the group undoes the op. */
 const NOT_THE_DISK: ReadonlySet<string> = new Set(['WAL_TRUNCATED', 'WAL_SLOT_TAKEN', 'WAL_LENGTH'])
@@ -93,6 +97,21 @@ export class MetadataHost {
       if (this.wal.header(op as Op)?.client === client) return true
     }
     return false
+  }
+
+  /**
+   * Whether a client without an entry may register. Apply evicts whom it must, on every replica alike; but the primary
+   * proposes no eviction of a client that may still retry a request, or its retry would be executed again (drills CT-07).
+   */
+  mayTakeNewClient(): boolean {
+    const { clients } = this.core.machine
+    if (clients.free > this.inFlight.size) return true
+    const victim = clients.victim()
+    // Others are in flight, and who of them evicts whom is not decided yet.
+    if (victim === undefined || this.inFlight.size > 0) return false
+    const newest = victim.replies[victim.replies.length - 1]!.frame
+    const age = this.core.ports.clock.nowMicros() - replyLayout.decode(newest).timestamp
+    return victim.watermark === 0n || age > RETRY_WINDOW_MICROS
   }
 
   /** One above the highest number seen in the log, committed or not (metadata-storage.md §4.3). */

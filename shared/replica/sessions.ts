@@ -58,7 +58,7 @@ export function login(parts: Parts, exchange: Exchange) {
   const { core } = parts
   const user = core.machine.state.userByName(password.username)
   const rejected = () => evict(parts, exchange, token ? EvictionReason.InvalidToken : EvictionReason.InvalidCredentials)
-  if (!user || !withinLimits(password.username, password.password)) {
+  if (user?.status !== 'active' || !withinLimits(password.username, password.password)) {
     rejected()
     return
   }
@@ -112,7 +112,7 @@ export function registerHere(parts: Parts, client: ClientId, userId: number, set
   const entry = core.machine.clients.get(client)
   if (entry && entry.userId !== userId) return settle({ kind: 'other_user' })
   if (metadata.isBusy(client)) return settle({ kind: 'busy' })
-  if (!metadata.hasRoom()) return settle({ kind: 'full' })
+  if (!metadata.hasRoom() || (!entry && !metadata.mayTakeNewClient())) return settle({ kind: 'full' })
   const fields = {
     client,
     session: 0n,
