@@ -18,6 +18,7 @@ import {
   recordPartition,
   recordTimestamp,
 } from './record.ts'
+import { larger } from './reservation.ts'
 
 export type Role = 'primary' | 'backup' | 'repair'
 
@@ -64,7 +65,7 @@ export function admitBatch(
   }
   const messages = recordMessages(view, RECORD_AT)
   const { next, floor, firstFrom } = rules
-  const baseOffset = role === 'primary' ? (floor > next ? floor : next) : (recordBaseOffset(view, RECORD_AT) as bigint)
+  const baseOffset = role === 'primary' ? larger(floor, next) : (recordBaseOffset(view, RECORD_AT) as bigint)
   const timestamp = role === 'primary' ? header.timestamp : recordTimestamp(view, RECORD_AT)
   if (role === 'backup') {
     const continues = baseOffset === next || (floor > next && baseOffset === floor)

@@ -33,7 +33,7 @@ import { admitBatch, type Role, samePrepare } from './mint.ts'
 import { readOffsetOp } from './offset-ops.ts'
 import { type PollHost, planPoll, runPoll } from './poll.ts'
 import { ReadHandles } from './read-handles.ts'
-import { OFFSET_LEASE_DEFAULT, OffsetReservation } from './reservation.ts'
+import { larger, OFFSET_LEASE_DEFAULT, OffsetReservation } from './reservation.ts'
 import type { Query } from './selection.ts'
 import { setAsideFrom } from './set-aside.ts'
 import { SparseIndex } from './sparse-index.ts'
@@ -173,7 +173,7 @@ export class SegmentedPartition implements Partition {
     // the counter above the bytes was a claim, and the log is what the claim was about.
     const from = this.counting || role === 'primary' ? this.next : this.heldEnd()
     this.journal.store({ header, frame, batch })
-    this.next = batch.endOffset > from ? batch.endOffset : from
+    this.next = larger(batch.endOffset, from)
     this.counting = true
     if (role !== 'repair') {
       if (batch.endOffset > this.reservation.armedFloor) this.reservation.spendFloor()
@@ -189,13 +189,11 @@ export class SegmentedPartition implements Partition {
   mayReserve(): boolean {
     const next = this.nextOffset()
     const { armedFloor } = this.reservation
-    return this.reservation.fence(armedFloor > next ? armedFloor : next) !== 'failed'
+    return this.reservation.fence(larger(armedFloor, next)) !== 'failed'
   }
 
   heldEnd(): Offset {
-    const stored = this.chain.durableEnd()
-    const journaled = this.journal.retainedEnd()
-    return Offset(stored > journaled ? stored : journaled)
+    return Offset(larger(this.chain.durableEnd(), this.journal.retainedEnd()))
   }
 
   logEnd(): Offset {
@@ -228,8 +226,7 @@ export class SegmentedPartition implements Partition {
       this.recoveredEnd = end
       this.stored.cut(end)
       this.journal.judgeStored(batch => batch.endOffset <= end && batch.onDisk)
-      const retained = this.journal.retainedEnd()
-      this.next = retained > end ? retained : end
+      this.next = larger(this.journal.retainedEnd(), end)
       this.visibleEnd = end
       this.persistedBytes = BigInt(this.chain.persistedBytes())
       this.divergedFrom = undefined
@@ -241,8 +238,7 @@ export class SegmentedPartition implements Partition {
 
   async collapse(accounted: boolean): Promise<boolean> {
     if (!accounted || this.reservation.armedFloor > this.visibleEnd) return true
-    const next = this.nextOffset()
-    return this.reservation.collapse(this.visibleEnd, next > this.visibleEnd ? next : this.visibleEnd)
+    return this.reservation.collapse(this.visibleEnd, larger(this.nextOffset(), this.visibleEnd))
   }
 
   apply(header: PrepareHeader): Applied {

@@ -15,7 +15,7 @@ import { guardChain } from './recovery-guard.ts'
 import { readOrphanClaim } from './recovery-orphans.ts'
 import { repairSegment, stageIndex, unstageIndex } from './recovery-repair.ts'
 import { type RecoveredSegment, walkSegment } from './recovery-walk.ts'
-import type { RefusedChain } from './refused.ts'
+import { PartitionRefused, type RefusedChain } from './refused.ts'
 import { advanced } from './reservation.ts'
 import { StoredTail } from './stored-tail.ts'
 
@@ -164,7 +164,7 @@ async function readOrphans(options: PartitionOptions, listing: SegmentListing): 
 
 /**
  * Indexes that speak of offsets beyond chain and record: the last trace of a lost segment. What they claim is recorded
- * before they move, or the offsets would be given out again. @throws what the superblock throws
+ * before they move, or the offsets would be given out again. @throws PartitionRefused, DiskError
  */
 async function setOrphansAside(
   options: PartitionOptions,
@@ -172,7 +172,12 @@ async function setOrphansAside(
   frontier: bigint,
   log: RecoveryLog,
 ): Promise<void> {
-  await options.superblock?.write(recorded => advanced(recorded, frontier, 0n))
+  try {
+    await options.superblock?.write(recorded => advanced(recorded, frontier, 0n))
+  } catch (cause) {
+    const message = `offsets up to ${frontier} were given out, and the superblock cannot record it: ${String(cause)}`
+    throw new PartitionRefused('FrontierNotRecorded', options.directory, message)
+  }
   const to = await moveAside(
     options.host.disk,
     options.directory,

@@ -13,6 +13,8 @@ export type RefusalCode =
   | 'EmptyNonTailSegment'
   | 'StorageSizeMismatch'
   | 'PurgeGenerationTorn'
+  /** The offsets that a lost segment had given out could not be recorded, so nothing may be given out here. */
+  | 'FrontierNotRecorded'
   /** The directory belongs to a later incarnation of the partition than the one asked for. */
   | 'IncarnationAhead'
 

@@ -35,7 +35,7 @@ export const OFFSET_LEASE_DEFAULT = 65_536
 /** A guard against a slipped digit. */
 export const OFFSET_LEASE_MAX = 16_777_216
 
-const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const saturated = (offset: bigint): bigint => (offset > U64_MAX ? U64_MAX : offset)
 
 export interface ReservationOptions {
@@ -132,23 +132,23 @@ export class OffsetReservation {
 
   /** Advances the frontier to `frontier`, or to what is held; false when the record could not be written. */
   async advance(frontier = 0n): Promise<boolean> {
-    return this.write(recorded => advanced(recorded, max(frontier, this.held()), 0n))
+    return this.write(recorded => advanced(recorded, larger(frontier, this.held()), 0n))
   }
 
   /** An install: the frontier advances, the reservation becomes that of the offer, which may be lower (§7.2). */
   async install(frontier: bigint): Promise<boolean> {
-    const done = await this.write(recorded => ({ frontier: max(recorded.frontier, frontier), reserved: frontier }))
+    const done = await this.write(recorded => ({ frontier: larger(recorded.frontier, frontier), reserved: frontier }))
     if (done) this.floor = 0n
     return done
   }
 
   /** A purge (0), or an install under one: both numbers become `frontier`, whatever was there. */
   async reset(frontier: bigint): Promise<boolean> {
-    const voided = max(this.floor, this.reserved)
+    const voided = larger(this.floor, this.reserved)
     const done = await this.write(() => ({ frontier, reserved: frontier }))
     if (done) {
       this.floor = 0n
-      this.voidedFloor = max(this.voidedFloor, voided)
+      this.voidedFloor = larger(this.voidedFloor, voided)
     }
     return done
   }
@@ -198,6 +198,6 @@ export class OffsetReservation {
 
 /** Neither number goes down. */
 export const advanced = (recorded: OffsetRecord, frontier: bigint, reserved: bigint): OffsetRecord => ({
-  frontier: max(recorded.frontier, frontier),
-  reserved: max(recorded.reserved, reserved),
+  frontier: larger(recorded.frontier, frontier),
+  reserved: larger(recorded.reserved, reserved),
 })

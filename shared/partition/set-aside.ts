@@ -11,6 +11,7 @@ import { scanSegment } from '../storage/segment-scan.ts'
 import type { Chain } from './chain.ts'
 import type { PartitionOptions } from './contract.ts'
 import { freeFence } from './incarnation.ts'
+import { larger } from './reservation.ts'
 import type { Segment } from './segment.ts'
 import { segmentPath } from './segment.ts'
 import { SparseIndex } from './sparse-index.ts'
@@ -82,7 +83,7 @@ async function boundary({ host }: PartitionOptions, segment: Segment, from: bigi
           endOffset: end,
           startTimestamp: found.startTimestamp === 0n ? baseTimestamp : found.startTimestamp,
           endTimestamp: baseTimestamp,
-          maxTimestamp: baseTimestamp > found.maxTimestamp ? baseTimestamp : found.maxTimestamp,
+          maxTimestamp: larger(baseTimestamp, found.maxTimestamp),
         }
         return true
       },

@@ -36,13 +36,14 @@ export class Life {
 
   /** One batch, appended as the primary does once its offsets are reserved, and committed at once; its base offset. */
   async send(...payloads: string[]): Promise<Offset> {
-    this.op++
-    const { header, frame } = prepare(this.op, producedBatch(payloads.map(text)), {
-      timestamp: Micros(1_700_000_000_001_000n + this.op),
+    const op = this.op + 1n
+    const { header, frame } = prepare(op, producedBatch(payloads.map(text)), {
+      timestamp: Micros(1_700_000_000_001_000n + op),
     })
     for (;;) {
       const result = this.partition.append('primary', header, frame)
       if (result.ok) {
+        this.op = op
         const { baseOffset } = this.partition.apply(result.header)
         if (baseOffset === undefined) throw new Error('the batch was on disk already')
         return baseOffset

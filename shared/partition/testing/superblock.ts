@@ -3,7 +3,7 @@ import { Checksum, Offset, Op, ReplicaId, View } from '../../bytes/units.ts'
 import type { Disk } from '../../storage/disk.ts'
 import { SuperblockStore } from '../../storage/superblock.ts'
 import { decodeVsrState, type VsrState } from '../../storage/superblock-record.ts'
-import type { OffsetRecord, OffsetSuperblock } from '../reservation.ts'
+import { larger, type OffsetRecord, type OffsetSuperblock } from '../reservation.ts'
 import { DIRECTORY, hash } from './harness.ts'
 
 export class TestSuperblock implements OffsetSuperblock {
@@ -59,7 +59,7 @@ export class TestSuperblock implements OffsetSuperblock {
         return {
           ...this.state,
           offsetFrontier: Offset(frontier),
-          offsetReserved: Offset(reserved > frontier ? reserved : frontier),
+          offsetReserved: Offset(larger(reserved, frontier)),
         }
       })
       this.writes++
