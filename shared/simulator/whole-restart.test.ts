@@ -1,0 +1,113 @@
+/**
+ * Every replica dies at once (design.md §3, What an acknowledgement survives; docs/decisions/001): no offset is confirmed for
+ * two payloads, an eager topic keeps what it acknowledged, and what a default topic has lost is said.
+ */
+import { describe, expect, test } from 'vitest'
+import { OffsetLedger, readAll, writeUntil } from './testing/offset-ledger.ts'
+import { commitsAgree, logFiles, newWorld, startAll } from './testing/worlds.ts'
+import type { World } from './world.ts'
+
+const DIRECTORY = 'streams/0/topics/0/partitions/0'
+const EAGER = { enforceFsync: true, messagesRequiredToSave: 1 }
+const ORDERS = [
+  [0, 1, 2],
+  [0, 2, 1],
+  [1, 0, 2],
+  [1, 2, 0],
+  [2, 0, 1],
+  [2, 1, 0],
+]
+
+async function withTopic(seed: bigint, nodes: number, options: object, config = {}): Promise<World> {
+  const world = newWorld({ seed, nodes, config })
+  await startAll(world)
+  const creator = world.client([0])
+  await world.drive(creator.createStream('s'))
+  await world.drive(creator.createTopic('s', 't', 1, options))
+  creator.close()
+  return world
+}
+
+const ids = (world: World): number[] => world.nodes.map(({ id }) => id as number)
+
+async function agreed(world: World): Promise<void> {
+  const all = ids(world)
+  const there = () => all.every(id => world.isRunning(id)) && commitsAgree(world)
+  expect(await world.until(there, 90_000), 'the nodes agree').toBe(true)
+}
+
+/** Sealed logs are equal on all nodes, and each active one is a prefix of the longest. */
+async function expectEqualLogs(world: World): Promise<void> {
+  const chains = await Promise.all(ids(world).map(id => logFiles(world, id, DIRECTORY)))
+  const names = [...new Set(chains.flatMap(chain => [...chain.keys()]))].sort()
+  for (const [index, name] of names.entries()) {
+    const versions = chains.map(chain => chain.get(name) ?? new Uint8Array(0))
+    const longest = versions.reduce((a, b) => (b.length > a.length ? b : a))
+    for (const [node, version] of versions.entries()) {
+      if (index < names.length - 1) expect(version.length, `${name} on node ${node}`).toBe(longest.length)
+      expect(Buffer.from(longest.subarray(0, version.length)).equals(version), `${name} on node ${node}`).toBe(true)
+    }
+  }
+}
+
+async function killAllAndRestart(world: World, order: readonly number[]): Promise<void> {
+  for (const id of ids(world)) world.kill(id)
+  for (const id of order) {
+    await world.run(world.below(1_500))
+    world.start(id)
+  }
+}
+
+describe('OR-27 all three nodes are killed at once under load', () => {
+  test.each(
+    ORDERS.flatMap((order, index) => [
+      { order, eager: true, seed: BigInt(100 + index) },
+      { order, eager: false, seed: BigInt(200 + index) },
+    ]),
+  )('restarted as $order, eager: $eager', async ({ order, eager, seed }) => {
+    const world = await withTopic(seed, 3, eager ? EAGER : { messagesRequiredToSave: 16 })
+    const ledger = new OffsetLedger()
+    let over = false
+    const writers = Promise.all(['a', 'b', 'c'].map(name => writeUntil(world, name, ledger, () => over)))
+    writers.catch(() => {})
+    for (let round = 0; round < 2; round++) {
+      await world.run(500 + world.below(2_500))
+      await killAllAndRestart(world, order)
+      await agreed(world)
+      await world.run(1_000)
+    }
+    over = true
+    await world.drive(writers, 120_000)
+    await agreed(world)
+    await world.run(1_000)
+    const [first, ...others] = await readEverywhere(world, ledger)
+    for (const other of others) expect(other).toEqual(first)
+    const lost = [...ledger.acknowledged].filter(([offset]) => !first!.has(offset)).map(([offset]) => offset)
+    if (eager) expect(lost).toEqual([])
+    const said = world
+      .factsOf('jump_announced')
+      .map(({ data }) => ({ first: BigInt(String(data.first ?? 0)), last: BigInt(String(data.last ?? -1)) }))
+    for (const offset of lost)
+      expect(
+        said.some(range => range.first <= offset && offset <= range.last),
+        `loss of ${offset} is said`,
+      ).toBe(true)
+    expect(ledger.acknowledged.size).toBeGreaterThan(20)
+    expect(world.factsOf('gap_planted').length).toBeGreaterThanOrEqual(3)
+    await expectEqualLogs(world)
+    for (const node of world.nodes) expect(node.exit).toBeUndefined()
+    // the anchored gap is accepted by one more boot
+    for (const id of ids(world)) await world.drive(world.stop(id))
+    for (const id of ids(world)) world.start(id)
+    await agreed(world)
+    expect(world.factsOf('partition_refused')).toEqual([])
+    expect(world.factsOf('chain_refused')).toEqual([])
+    for (const content of await readEverywhere(world, ledger)) expect(content).toEqual(first)
+  })
+})
+
+async function readEverywhere(world: World, ledger: OffsetLedger): Promise<Map<bigint, string>[]> {
+  const contents: Map<bigint, string>[] = []
+  for (const id of ids(world)) contents.push(await readAll(world, id, ledger))
+  return contents
+}
