@@ -244,11 +244,12 @@ class Run {
   /** Why the core is not at rest, or undefined. */
   private settled(core: readonly number[]): string | undefined {
     const commits = new Map<string, string>()
+    const waiting = new Set([...this.transferWanted].map(each => each.split(' ')[1]))
+    const counted = (node: number) => this.groups(node).filter(({ group }) => !waiting.has(group))
     for (const node of core) {
       if (!this.world.isRunning(node))
         return `node ${node} is down (${this.world.nodes[node]!.exit?.error.message ?? 'booting'})`
-      for (const group of this.groups(node)) {
-        if (this.transferWanted.has(`${node} ${group.group}`)) continue
+      for (const group of counted(node)) {
         const where = `node ${node}, ${groupName(group.group)}`
         if (group.status !== 'normal') return `${where}: ${group.status} in view ${group.view}`
         if (group.commitMin !== group.commitMax) return `${where}: applied ${group.commitMin} of ${group.commitMax}`
@@ -259,7 +260,7 @@ class Run {
         commits.set(group.group, standing)
       }
     }
-    for (const node of core) if (this.groups(node).length !== commits.size) return `node ${node} lacks a group`
+    for (const node of core) if (counted(node).length !== commits.size) return `node ${node} lacks a group`
     return undefined
   }
 
