@@ -51,6 +51,9 @@ export interface Entry {
   readonly at: number
 }
 
+/** Whatever else a header may hold is zero. */
+const BLANK = prepareLayout.decode(new Uint8Array(256))
+
 /** A log in which op n creates the stream `s<n>`, each entry chained to the one before it in the list. */
 export function entriesOf(ops: readonly TestOp[], cluster = CLUSTER): Entry[] {
   const entries: Entry[] = []
@@ -60,6 +63,7 @@ export function entriesOf(ops: readonly TestOp[], cluster = CLUSTER): Entry[] {
     const parent = rest.parent ?? (sealed && before?.op === BigInt(op - 1) ? before.checksum : 0n)
     const body = rest.body ?? encodeBody(createStream, { name: `s${op}`, options: [] })
     const header: PrepareHeader = {
+      ...BLANK,
       checksum: Checksum(0n),
       checksumBody: Checksum(0n),
       cluster,
@@ -78,6 +82,7 @@ export function entriesOf(ops: readonly TestOp[], cluster = CLUSTER): Entry[] {
       operation,
       group: METADATA_GROUP,
       userId: 0,
+      purgeGeneration: 0n,
     }
     const frame = encodeFrame(prepareLayout, header, body)
     if (sealed) {
