@@ -49,6 +49,12 @@ const superblocks = createRoute({
   validateSearch: reads('superblocks'),
   component: lazyRouteComponent(() => import('./screens/superblocks/superblocks-screen.tsx')),
 })
+const forwards = createRoute({
+  getParentRoute: () => root,
+  path: '/forwards',
+  validateSearch: reads('forwards'),
+  component: lazyRouteComponent(() => import('./screens/forwards/forwards-screen.tsx')),
+})
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -56,7 +62,7 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('./screens/settings/settings-screen.tsx')),
 })
 
-const routeTree = root.addChildren([index, cluster, node, partitions, partition, superblocks, settings])
+const routeTree = root.addChildren([index, cluster, node, partitions, partition, superblocks, forwards, settings])
 
 export const router = createRouter({
   routeTree,

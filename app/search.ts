@@ -10,7 +10,14 @@ const nodeId = z.string().regex(/^([0-9]|[12][0-9]|3[01])$/)
 const flag = z.literal('1')
 
 export const searchSchemas = {
-  cluster: { plane: z.enum(['metadata', 'partitions']), group: decimalText, node: nodeId, table: flag },
+  cluster: {
+    plane: z.enum(['metadata', 'partitions']),
+    group: decimalText,
+    node: nodeId,
+    /** Selected way of a link, `0>1`. */
+    link: z.string().regex(/^[0-9]>[0-9]$/),
+    table: flag,
+  },
   node: { tab: z.enum(['status', 'wal', 'clients', 'boot']), group: decimalText },
   partitions: { q: z.string().max(255), sort: z.enum(['group', 'name', 'offsets', 'lag']) },
   partition: {
@@ -33,6 +40,23 @@ export const searchSchemas = {
     with: nodeId,
     field: z.string().regex(/^[a-zA-Z0-9_.]{1,64}$/),
     only: z.enum(['unreadable']),
+  },
+  forwards: {
+    outcome: z.enum(['accepted', 'refused', 'unknown', 'waiting']),
+    /** Nonce of the selected forward, hex. */
+    id: z.string().regex(/^[0-9a-f]{1,32}$/),
+  },
+  recoveries: { run: z.string().regex(/^R-[0-9]{1,6}$/), table: flag },
+  timeline: {
+    group: decimalText,
+    q: z.string().max(255),
+    /** Window, milliseconds since the Unix epoch. */
+    from: decimalText,
+    to: decimalText,
+    /** Selected event: `boot.seq`, which is the same in every tab. */
+    sel: z.string().regex(/^[0-9a-f]{1,32}\.[0-9]{1,16}$/),
+    whole: flag,
+    table: flag,
   },
   settings: {},
 } as const

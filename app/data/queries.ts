@@ -1,6 +1,8 @@
 /** Questions to the console: one place for paths, keys and how often each is asked again. */
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query'
 import { type StreamMessage, topicsAnswer } from '../../shared/inspection/api.ts'
+import { FORWARDS_LIMIT_MAX, forwardsAnswer } from '../../shared/inspection/forwards.ts'
+import { linksAnswer } from '../../shared/inspection/links.ts'
 import { groupAnswer } from '../../shared/inspection/node-api.ts'
 import {
   batchesSnapshot,
@@ -50,6 +52,18 @@ export const queries = {
       queryKey: ['topics'],
       queryFn: ({ signal }) => liveSource.read('/api/topics', topicsAnswer, signal),
       refetchInterval: every(SLOW_MS),
+    }),
+  forwards: () =>
+    queryOptions({
+      queryKey: ['forwards'],
+      queryFn: ({ signal }) => liveSource.read(`/api/forwards?limit=${FORWARDS_LIMIT_MAX}`, forwardsAnswer, signal),
+      refetchInterval: every(QUICK_MS),
+    }),
+  links: () =>
+    queryOptions({
+      queryKey: ['links'],
+      queryFn: ({ signal }) => liveSource.read('/api/links', linksAnswer, signal),
+      refetchInterval: every(QUICK_MS),
     }),
   group: (node: number, group: string) =>
     queryOptions({
@@ -154,6 +168,12 @@ export function refreshFrom(message: StreamMessage): void {
     if (topic !== undefined && !asked.has(`${item.node} ${topic}`)) {
       asked.add(`${item.node} ${topic}`)
       void queryClient.invalidateQueries({ queryKey: ['node', item.node, topic] })
+    }
+    if (item.kind.startsWith('link_')) {
+      if (!asked.has('links')) {
+        asked.add('links')
+        void queryClient.invalidateQueries({ queryKey: ['links'] })
+      }
     }
     if (item.kind.startsWith('topic_') || item.kind.startsWith('stream_') || item.kind === 'load_started') {
       void queryClient.invalidateQueries({ queryKey: ['topics'] })

@@ -15,6 +15,7 @@ const SCREENS = [
       { to: '/superblocks', name: 'Superblocks' },
     ],
   },
+  { heading: 'Writes', links: [{ to: '/forwards', name: 'Forwards' }] },
   { heading: 'Page', links: [{ to: '/settings', name: 'Settings' }] },
 ] as const
 

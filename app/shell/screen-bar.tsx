@@ -9,6 +9,7 @@ const TITLES: Readonly<Record<string, string>> = {
   '/partitions': 'Partitions',
   '/partitions/$s/$t/$p': 'Partition',
   '/superblocks': 'Superblocks',
+  '/forwards': 'Forwards',
   '/settings': 'Settings',
 }
 

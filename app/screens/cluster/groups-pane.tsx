@@ -1,11 +1,13 @@
 /** All groups of both planes, a pair of columns a node. The row of the group that the address selects is marked. */
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useRef } from 'react'
 import { livenessOf, primaryOf, replicaIds, standingOf } from '../../../shared/inspection/belief.ts'
 import type { ClusterView, GroupView } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
 import { byGroup, groupName, METADATA, pathName } from '../../names.ts'
+import { divergenceOf } from '../../planes.ts'
 import { useNowSeconds } from '../../ui/age.tsx'
 import { count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
@@ -26,6 +28,7 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
   const served = verdicts.filter(verdict => verdict.kind === 'primary').length
   const unknown = verdicts.filter(verdict => verdict.kind === 'none' && verdict.reason === 'no_reports').length
   const waits = groups.length - served - unknown
+  const divergence = divergenceOf(view, now)
   const box = useRef<HTMLElement>(null)
   const rows = useVirtualizer({
     count: groups.length,
@@ -42,6 +45,15 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
       label={`${count(groups.length, 'group')}, ${served} served${waits > 0 ? `, ${waits} without a primary` : ''}${unknown > 0 ? `, ${unknown} not known` : ''}`}
       className="p-groups"
       testId="groups"
+      actions={
+        divergence.metadata &&
+        divergence.elsewhere.length > 0 && (
+          <Link to="/forwards" className="chip diverged push" data-testid="planes-diverge">
+            <span className="differs" /> planes diverge: {count(divergence.elsewhere.length, 'group')} not led by node-
+            {divergence.metadata.node}
+          </Link>
+        )
+      }
     >
       <Scroll ref={box} name="Groups">
         <table className="table groups">

@@ -1,0 +1,63 @@
+/**
+ * What may be said today about a forward, from both ends: what the client was told is one thing, what became of the write
+ * another. Unknown is not failed; it stays unknown until an end says more.
+ */
+import type { ForwardChain } from '../../../shared/inspection/forwards.ts'
+import type { Look } from '../../ui/states.ts'
+
+export const OUTCOME_LOOK: Readonly<Record<ForwardChain['state'], Look>> = {
+  accepted: { glyph: 'ok', colour: 'ok', word: 'Reply' },
+  refused: { glyph: 'fail', colour: 'danger', word: 'Refused' },
+  unknown: { glyph: 'unknown', colour: 'none', word: 'Unknown' },
+  waiting: { glyph: 'prepared', colour: 'none', word: 'Waiting' },
+}
+
+export interface Evidence {
+  readonly tone: 'pass' | 'fail' | 'unknown' | 'warn'
+  readonly what: string
+  readonly why: string
+}
+
+export function evidenceOf(chain: ForwardChain): Evidence {
+  const has = (step: ForwardChain['steps'][number]['step']): boolean => chain.steps.some(item => item.step === step)
+  if (chain.state === 'refused')
+    return {
+      tone: 'fail',
+      what: 'Not written.',
+      why: has('taken')
+        ? `node-${chain.primary} refused it before it became an op; the client may send it again.`
+        : 'It never left its origin; the client may send it again.',
+    }
+  if (chain.state === 'accepted')
+    return has('accepted')
+      ? { tone: 'pass', what: 'Committed.', why: `node-${chain.primary} answered once, for this nonce.` }
+      : { tone: 'pass', what: 'Committed.', why: 'The origin got a reply; the primary no longer tells of it.' }
+  if (has('accepted'))
+    return {
+      tone: 'warn',
+      what: 'Committed, and the client was not told.',
+      why: `node-${chain.primary} answered after the origin had given up. A retry writes it twice.`,
+    }
+  if (has('refused'))
+    return {
+      tone: 'fail',
+      what: 'Not written, and the client was not told.',
+      why: `node-${chain.primary} refused it, but the refusal never reached node-${chain.origin}.`,
+    }
+  const still = chain.state === 'waiting' ? 'Still waiting.' : 'Still unknown.'
+  if (has('taken'))
+    return {
+      tone: 'unknown',
+      what: still,
+      why: `node-${chain.primary} took it and has not said how it ended: it may be in the log.`,
+    }
+  if (chain.matched || has('sent'))
+    return {
+      tone: 'unknown',
+      what: still,
+      why: `It left node-${chain.origin}. Nobody has reported its arrival: lost on the way, or taken by a life of node-${chain.primary} that has ended.`,
+    }
+  return { tone: 'unknown', what: still, why: 'Only its beginning is known.' }
+}
+
+export const reasonWords = (reason: string | undefined): string => (reason ?? '').replaceAll('_', ' ')
