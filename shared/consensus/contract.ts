@@ -70,6 +70,8 @@ export interface GroupJournal {
   oldestOp(): Op
   /** Op covered by the snapshot (metadata) or dropped by a purge (partition); nothing at or below it can be served. */
   floorOp(): Op
+  /** Partition only: the purge behind which an op that is minted now belongs; every prepare says so. Absent: 0. */
+  purgeGeneration?(): bigint
   /** False while a committed purge is not applied yet (§3.3): acknowledgements and repair service are withheld. */
   mayAcknowledge(): boolean
   /**

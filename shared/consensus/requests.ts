@@ -63,6 +63,7 @@ function mint(s: GroupState, { header: request, body, token }: IncomingRequest):
     operation: request.operation,
     group: s.config.group,
     userId: request.userId,
+    purgeGeneration: s.journal.purgeGeneration?.() ?? 0n,
   }
   const frame = encodeFrame(prepareLayout, unsealed, body)
   // A partition's body is stamped when it is journaled, after this seal; its batch has a checksum of its own (§2.1).

@@ -69,6 +69,7 @@ export const blankHeader = (op: Op): PrepareHeader => ({
   operation: Operation.Reserved,
   group: GroupId(0n),
   userId: 0,
+  purgeGeneration: 0n,
 })
 
 const isBlank = (header: PrepareHeader): boolean => {

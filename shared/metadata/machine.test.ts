@@ -69,6 +69,7 @@ class Log {
       operation,
       group: METADATA_GROUP,
       userId,
+      purgeGeneration: 0n,
     }
     const applied = this.machine.apply(header, body)
     const answer = readServerFrame(applied.reply)

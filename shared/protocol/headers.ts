@@ -105,7 +105,10 @@ export const evictionLayout = header(
 )
 export type EvictionHeader = LayoutRecord<typeof evictionLayout>
 
-/** Prepare and RepairPrepare. Both reserved regions must be zero: they are inside the identity checksum. */
+/**
+ * Prepare and RepairPrepare. Both reserved regions must be zero: they are inside the identity checksum. `purgeGeneration` is
+ * this project's use of reserved bytes: the purge behind which a partition's op was minted; always 0 on the metadata plane.
+ */
 export const prepareLayout = header(
   'Prepare',
   {
@@ -119,8 +122,9 @@ export const prepareLayout = header(
     operation: u8(208),
     group: u64<GroupId>(216),
     userId: u32(224),
+    purgeGeneration: u64(228),
   },
-  [ignored(209, 7), checked(228, 28)],
+  [ignored(209, 7), checked(236, 20)],
   prefixGapChecked,
 )
 export type PrepareHeader = LayoutRecord<typeof prepareLayout>

@@ -44,6 +44,7 @@ const header: PrepareHeader = {
   operation: Operation.CreateStream,
   group: METADATA_GROUP,
   userId: 0,
+  purgeGeneration: 0n,
 }
 const prepare = (body = Uint8Array.of(1, 2, 3)) => {
   const frame = encodeFrame(prepareLayout, header, body)

@@ -39,6 +39,7 @@ export function sealedHeader(
     operation: Operation.CreateStream,
     group: fields.group ?? METADATA_GROUP,
     userId: 1,
+    purgeGeneration: 0n,
   }
   const frame = new Uint8Array(256 + body.length)
   prepareLayout.encode(record, frame)

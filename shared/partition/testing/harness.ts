@@ -129,6 +129,7 @@ export function prepare(
     operation: Operation.SendMessages,
     group: GroupId(packGroup(KEY)),
     userId: 1,
+    purgeGeneration: 0n,
     ...fields,
   }
   const frame = new Uint8Array(256 + body.length)

@@ -40,6 +40,7 @@ export function makePrepare(
     operation: Operation.CreateStream,
     group: METADATA_GROUP as GroupId,
     userId: 1,
+    purgeGeneration: 0n,
   }
   const frame = encodeFrame(prepareLayout, header, body)
   if (options.sealed !== false) {
