@@ -114,6 +114,7 @@ export class LocalSupervisor implements Supervisor {
   private readonly busy = new Set<number>()
   private closed = false
   private proxies: ClusterLinks | undefined
+  private choosingPorts: Promise<void> | undefined
   /** Replicas that were running when this supervisor came. */
   readonly adopted: readonly number[]
 
@@ -176,7 +177,7 @@ export class LocalSupervisor implements Supervisor {
 
   async start(replica: number): Promise<NodeStatus> {
     return this.exclusively(replica, async process => {
-      if (!this.processes.some(other => other.alive)) await this.replaceTakenPorts()
+      if (!this.processes.some(other => other.alive)) await this.freshPorts()
       this.writeConfig(replica)
       for (let attempt = 1; ; attempt++) {
         try {
@@ -192,7 +193,7 @@ export class LocalSupervisor implements Supervisor {
   async startAll(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const fresh = !this.processes.some(process => process.alive)
-      if (fresh) await this.replaceTakenPorts()
+      if (fresh) await this.freshPorts()
       for (const { replica } of this.file.nodes) this.writeConfig(replica)
       const idle = this.file.nodes.filter(({ replica }) => !this.processes[replica]!.alive)
       const results = await Promise.allSettled(
@@ -265,6 +266,14 @@ export class LocalSupervisor implements Supervisor {
         }),
       ),
     )
+  }
+
+  /** One look for all nodes that are started at once: two would find each other in the ports they try. */
+  private freshPorts(): Promise<void> {
+    this.choosingPorts ??= this.replaceTakenPorts().finally(() => {
+      this.choosingPorts = undefined
+    })
+    return this.choosingPorts
   }
 
   /** Only while no node runs: the ports stand in everybody's roster. */

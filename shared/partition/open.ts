@@ -1,6 +1,7 @@
 /**
  * Opens one partition: builds it where there is none, recovers it where there is one (spec partition.md §6.11).
  */
+import { makeDurableDirectory } from '../storage/directories.ts'
 import { joinPath } from '../storage/paths.ts'
 import { writePurgeGen } from '../storage/purge-gen.ts'
 import { Chain } from './chain.ts'
@@ -28,7 +29,8 @@ export async function openPartition(options: PartitionOptions): Promise<Partitio
     log.fact('incarnation_set_aside', 'incarnation', directory, 'set aside', { to: claim.to })
   const generation = claim.kind === 'same' ? claim.generation : 0n
   const recovered = await recoverOrSetAside(options, log)
-  for (const part of ['consumers', 'groups']) await host.disk.makeDirectory(joinPath(directory, `offsets/${part}`))
+  for (const part of ['consumers', 'groups'])
+    await makeDurableDirectory(host.disk, joinPath(directory, `offsets/${part}`))
   if (claim.kind !== 'same' && recovered.segments.length === 0) {
     await writePurgeGen(host.disk, directory, { generation: 0n, createdRevision })
   }

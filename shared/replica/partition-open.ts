@@ -12,6 +12,7 @@ import type { Partition } from '../partition/contract.ts'
 import { openPartition } from '../partition/open.ts'
 import { packGroup } from '../protocol/groups.ts'
 import { Operation } from '../protocol/operations.ts'
+import { makeDurableDirectory } from '../storage/directories.ts'
 import { type Disk, isNotFound, readFile } from '../storage/disk.ts'
 import { joinPath, parentOf } from '../storage/paths.ts'
 import { decodePurgeGen, PURGE_GEN_BYTES, PURGE_GEN_FILE, writePurgeGen } from '../storage/purge-gen.ts'
@@ -59,7 +60,7 @@ export async function openLocalPartition(
       existed = false
     }
   }
-  await ports.disk.makeDirectory(directory)
+  await makeDurableDirectory(ports.disk, directory)
   if (!existed || (await incarnation(ports.disk, directory, createdRevision)) === 'unnamed') {
     await writePurgeGen(ports.disk, directory, { generation: 0n, createdRevision })
   }
