@@ -420,7 +420,8 @@ class SimulatedFile implements DiskFile {
 
   private change(kind: 'write' | 'truncate', change: Change): Promise<void> {
     const { node } = this
-    node.flying.add(change)
+    // What a life asks for behind its own end, before its code comes to a stop, never left the process.
+    if (!this.life.ended) node.flying.add(change)
     return this.life.outside(this.behaviour.latency(kind), async () => {
       this.behaviour.completing?.(kind, this.path)
       if (this.life.ended) return
