@@ -353,6 +353,55 @@ describe('the log', () => {
 })
 
 describe('a checkpoint', () => {
+  test('CK-01 power lost behind any rename leaves a pair that boots, whichever names survive', async () => {
+    for (const file of ['snapshot.bin', 'superblock.a', 'journal.wal']) {
+      const outcomes = new Set<string>()
+      for (let seed = 1n; seed <= 12n; seed++) {
+        let armed = true
+        const world = newWorld({
+          seed,
+          nodes: 1,
+          config: { metadata },
+          observer: {
+            diskCall: (_, call, path) => {
+              if (
+                !armed ||
+                call !== 'rename' ||
+                !path.includes(file) ||
+                world.factsOf('checkpoint_started').length === 0
+              )
+                return
+              armed = false
+              world.kill(0, 'part')
+            },
+          },
+        })
+        world.start(0)
+        await world.until(() => world.isRunning(0), 5_000)
+        const client = world.client([0], { retry: false })
+        let made = 0
+        while (armed && made < 100)
+          await world.drive(
+            client.createStream(`s${made}`).then(
+              () => made++,
+              () => {},
+            ),
+          )
+        expect(armed).toBe(false)
+        world.start(0)
+        await world.until(() => world.isRunning(0) || world.nodes[0]!.exit !== undefined, 5_000)
+        expect([file, seed, world.nodes[0]!.exit?.error.message]).toEqual([file, seed, undefined])
+        expect(names(world, 0).slice(0, made)).toEqual(Array.from({ length: made }, (_, index) => `s${index}`))
+        outcomes.add(String(step(world, 0, 'snapshot')?.verdict))
+      }
+      // Both outcomes of the rename were met; behind the pairing the snapshot is always there.
+      expect([file, [...outcomes].sort()]).toEqual([
+        file,
+        { 'snapshot.bin': ['newer', 'undefined'], 'superblock.a': ['equal', 'newer'], 'journal.wal': ['equal'] }[file],
+      ])
+    }
+  })
+
   test('CK-11 a view change right behind a drain finds the commit point described', async () => {
     const world = await three(51n)
     const client = world.client([0, 1, 2])
