@@ -33,6 +33,7 @@ export class GroupSuperblock {
   readonly directory: string
   /** The snapshot that the next write pairs with; every write carries it. Metadata only. */
   pairing: Pairing
+  private tail: Promise<unknown> = Promise.resolve()
   private readonly store: SuperblockStore
   private readonly identity: ReplicaIdentity
 
@@ -85,7 +86,17 @@ export class GroupSuperblock {
     }))
   }
 
-  private async writeNext(next: (last: VsrState | undefined) => FieldsToWrite): Promise<VsrState> {
+  /**
+   * One write after the other, the note of what was written included: the store alone would take the next capture before
+   * `recorded` is moved, and that one would carry forward a pair that is older than what lies on the disk.
+   */
+  private writeNext(next: (last: VsrState | undefined) => FieldsToWrite): Promise<VsrState> {
+    const turn = this.tail.then(() => this.writeNow(next))
+    this.tail = turn.catch(() => {})
+    return turn
+  }
+
+  private async writeNow(next: (last: VsrState | undefined) => FieldsToWrite): Promise<VsrState> {
     this.recorded = await this.store.write(() => {
       const { view, logView, commitMax, frontier, reserved } = next(this.recorded)
       return {

@@ -34,7 +34,7 @@ export interface Profile {
     readonly clientsTableMax: number
     readonly prepareQueueDepth: number
   }
-  readonly partition: { readonly evictedRingCapacity: number }
+  readonly partition: { readonly evictedRingCapacity: number; readonly offsetReservationLease: number }
   /** At the end only a majority comes back. */
   readonly smallCore: boolean
 }
@@ -96,11 +96,14 @@ export function drawProfile(dice: Dice, name: ProfileName): Profile {
       wrongNode: dice.pick([0, 0.3, 1]),
     },
     metadata: {
-      journalSlots: 1_024,
+      journalSlots: dice.pick([1_024, 256]),
       clientsTableMax: dice.pick([8_192, 64]),
       prepareQueueDepth: dice.pick([32, 32, 8, 1]),
     },
-    partition: { evictedRingCapacity: 4_096 },
+    partition: {
+      evictedRingCapacity: dice.pick([4_096, 64, 8]),
+      offsetReservationLease: dice.pick([65_536, 16, 1]),
+    },
     smallCore: many && on(0.3),
   }
   if (name === 'calm') return { ...profile, cleanStops: 0, clockSteps: 0, smallCore: false }

@@ -82,7 +82,16 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
     compared: checker.pairsCompared + run.names.compared + run.offsets.compared,
     faults,
     drawn,
-    ...((failed || options.until !== undefined) && { last: run.report() }),
+    ...((failed || options.until !== undefined) && { last: reportOf(run) }),
+  }
+}
+
+/** An engine that has failed may fail once more when it is asked. */
+function reportOf(run: Run): string[] {
+  try {
+    return run.report()
+  } catch (error) {
+    return [wordsOf(error)]
   }
 }
 
@@ -123,7 +132,7 @@ class Run {
         metadata: profile.metadata,
         partition: {
           prepareQueueDepth: 32,
-          evictedRingCapacity: profile.partition.evictedRingCapacity,
+          ...profile.partition,
           evictedRingBytesMax: 16 * 1024 * 1024,
         },
         rules: { ...RULES_ON, ...options.rules },
@@ -313,6 +322,8 @@ class Run {
       this.checker.opened(fact.node, fact.group, String(fact.data.createdRevision))
     if (fact.kind === 'recovery_step' && fact.data.step === 'partition' && fact.data.verdict === 'opened')
       this.checker.opened(fact.node, groupOfPath(String(fact.data.path)), String(fact.data.createdRevision))
+    if (fact.kind === 'transfer_installed' && fact.plane === 'metadata' && fact.op !== undefined)
+      this.checker.installed(fact.node, BigInt(fact.op))
     if (fact.kind === 'transfer_unavailable') this.transferWanted.add(`${fact.node} ${fact.group}`)
     if (fact.kind === 'partition_refused' && !this.driver.troubled.has(fact.node))
       this.checker.fail(
