@@ -14,8 +14,8 @@ export const searchSchemas = {
     plane: z.enum(['metadata', 'partitions']),
     group: decimalText,
     node: nodeId,
-    /** Selected way of a link, `0>1`. */
-    link: z.string().regex(/^[0-9]>[0-9]$/),
+    /** What stands beside the ring: the nodes, or their links. */
+    side: z.enum(['links']),
     table: flag,
   },
   node: { tab: z.enum(['status', 'wal', 'clients', 'boot']), group: decimalText },

@@ -14,6 +14,7 @@ import {
   loadState,
   type NodeAction,
 } from '../../shared/inspection/api.ts'
+import { type LinkAction, linksAnswer } from '../../shared/inspection/links.ts'
 import { useCell } from './cell.ts'
 import { liveSource } from './live.ts'
 import { toast } from './notices.ts'
@@ -94,6 +95,28 @@ export async function actOnLoad(command: LoadCommand): Promise<void> {
     () => liveSource.act('/api/load', command, loadState, key),
     command.action === 'start' ? 'Start load' : 'Stop load',
   ).catch(() => undefined)
+}
+
+/** One node, or every other one. */
+export type LinkEnd = number | 'all'
+export interface LinkOrder {
+  readonly from: LinkEnd
+  readonly to: LinkEnd
+  readonly action: LinkAction
+  readonly body?: Readonly<Record<string, string | number | boolean | readonly string[]>>
+}
+export const linkPath = (order: Pick<LinkOrder, 'from' | 'to' | 'action'>): string =>
+  `/api/links/${order.from}/${order.to}/${order.action}`
+
+/** The answer is what all links are now; the page shows it at once, and the stream confirms it. */
+export async function actOnLink(order: LinkOrder): Promise<void> {
+  const key = newKey()
+  const answer = await perform(
+    ['link', order.action, order.from, order.to],
+    () => liveSource.act(linkPath(order), order.body ?? {}, linksAnswer, key),
+    `${order.action} ${order.from} to ${order.to}`,
+  ).catch(() => undefined)
+  if (answer) queryClient.setQueryData(['links'], answer)
 }
 
 export async function createStream(body: z.input<typeof createStreamBody>): Promise<boolean> {

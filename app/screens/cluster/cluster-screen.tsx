@@ -18,6 +18,7 @@ import { NodesPane } from './nodes-pane.tsx'
 import { RingPane } from './ring-pane.tsx'
 import { useSelection } from './selection.ts'
 import { type Situation, situationOf } from './situation.ts'
+import { useLinks } from './use-links.ts'
 import './cluster.css'
 
 type Details = ReadonlyMap<number, { readonly group: GroupSnapshotJson; readonly atMs: number }>
@@ -27,6 +28,7 @@ export default function ClusterScreen() {
   const view = useCell(shown, state => state.view)
   const selected = group ?? METADATA
   const details = useDetails(selected)
+  const links = useLinks()
   const node = search.node === undefined ? undefined : Number(search.node)
   return (
     <>
@@ -39,11 +41,18 @@ export default function ClusterScreen() {
             group={selected}
             details={details}
             selected={node}
+            links={links}
             table={search.table === '1'}
             onTable={on => change({ table: on ? '1' : undefined })}
           />
           <BeliefsPane view={view} group={selected} details={details} />
-          <NodesPane view={view} group={selected} />
+          <NodesPane
+            view={view}
+            group={selected}
+            links={links}
+            side={search.side ?? 'nodes'}
+            onSide={side => change({ side: side === 'links' ? side : undefined })}
+          />
         </div>
         <div className="r2">
           <GroupsPane

@@ -12,18 +12,49 @@ import { bytesShort, count, duration, grouped, visible } from '../../ui/format.t
 import { Glyph, type GlyphName } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { Segmented } from '../../ui/segmented.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState } from '../../ui/states.ts'
+import { LinksSide } from './links-pane.tsx'
+import type { Links } from './use-links.ts'
 
-export function NodesPane(props: { view: ClusterView; group: string }) {
+export function NodesPane(props: {
+  view: ClusterView
+  group: string
+  links: Links
+  side: 'nodes' | 'links'
+  onSide: (side: 'nodes' | 'links') => void
+}) {
   const ids = replicaIds(props.view)
+  const faulty = props.links.links.filter(way => way.faults.length > 0).length
   return (
-    <Pane title="Nodes" label="processes of this machine" className="p-nodes" testId="nodes">
-      <Scroll name="Node cards">
-        {ids.map(id => (
-          <NodeCard key={id} view={props.view} group={props.group} id={id} />
-        ))}
-      </Scroll>
+    <Pane
+      title={props.side === 'nodes' ? 'Nodes' : 'Links'}
+      className="p-nodes"
+      testId="nodes"
+      actions={
+        <span className="push">
+          <Segmented
+            name="Beside the ring"
+            value={props.side}
+            options={[
+              { value: 'nodes', label: 'Nodes' },
+              { value: 'links', label: faulty > 0 ? `Links, ${faulty} faulty` : 'Links' },
+            ]}
+            onChange={props.onSide}
+          />
+        </span>
+      }
+    >
+      {props.side === 'links' ? (
+        <LinksSide view={props.view} links={props.links} />
+      ) : (
+        <Scroll name="Node cards">
+          {ids.map(id => (
+            <NodeCard key={id} view={props.view} group={props.group} id={id} />
+          ))}
+        </Scroll>
+      )}
     </Pane>
   )
 }

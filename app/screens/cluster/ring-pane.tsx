@@ -17,6 +17,8 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { nodeState } from '../../ui/states.ts'
+import { LinkWays } from './link-ways.tsx'
+import type { Links } from './use-links.ts'
 
 type SuperblockGroup = SuperblocksSnapshot['groups'][number]
 type Slot = SuperblockGroup['slots'][number]
@@ -27,6 +29,7 @@ export interface RingProps {
   /** Details of the group by each node, where known: timers and votes. */
   readonly details: ReadonlyMap<number, { readonly group: GroupSnapshotJson; readonly atMs: number }>
   readonly selected: number | undefined
+  readonly links: Links
   readonly table: boolean
   readonly onTable: (on: boolean) => void
 }
@@ -100,6 +103,9 @@ function RingPicture(
     >
       {layout.links.map(link => (
         <LinkLine key={`${link.from}-${link.to}`} link={link} view={view} now={now} />
+      ))}
+      {layout.links.map(link => (
+        <LinkWays key={`${link.from}-${link.to}`} link={link} links={props.links} />
       ))}
       {layout.nodes.map((node, index) => (
         <NodeMark
