@@ -134,6 +134,11 @@ export class Chain {
     for (const segment of this.list.splice(index)) this.closeWriters(segment)
   }
 
+  /** Takes the oldest `count` segments off the chain; they are sealed. */
+  dropFront(count: number): void {
+    for (const segment of this.list.splice(0, count)) this.closeWriters(segment)
+  }
+
   /** Puts `segment` at the end as it is, without sealing what is before it: a boot or a cut decides that itself. */
   restore(segment: Segment): void {
     this.list.push(segment)

@@ -106,6 +106,14 @@ export class ConsumerOffsets {
     return this.unlinkAll(paths)
   }
 
+  /** The slowest consumer or group, by what is stored for good. */
+  lowest(): { readonly consumer: string; readonly offset: bigint } | undefined {
+    let lowest: { consumer: string; offset: bigint } | undefined
+    for (const [consumer, offset] of this.filed)
+      if (lowest === undefined || offset < lowest.offset) lowest = { consumer, offset }
+    return lowest
+  }
+
   /** All stored offsets, as memory has them. */
   entries(): { readonly consumers: readonly StoredOffset[]; readonly groups: readonly StoredOffset[] } {
     const of = (kind: ConsumerKey['kind']) =>

@@ -14,6 +14,7 @@ import type { PrepareHeader } from '../protocol/headers.ts'
 import type { Disk } from '../storage/disk.ts'
 import type { Scheduler } from '../storage/ports.ts'
 import type { FetchedPartition } from './install.ts'
+import type { Removal, RetentionRules } from './removal.ts'
 import type { OffsetSuperblock } from './reservation.ts'
 import type { PartitionOffer } from './transfer-offer.ts'
 import type { SegmentStaging } from './transfer-staging.ts'
@@ -82,8 +83,8 @@ export type AppendResult =
 export interface LogOrigin {
   /** End (exclusive) of the leader's segments in front of op 1. */
   readonly logStart: Offset
-  /** Where the first batch of the new log is minted; 0 when it continues at `logStart`. */
-  readonly jumpBase: Offset
+  /** Base of the first batch behind op 0 when it leaves a gap; 0 when the log continues at `logStart`. */
+  readonly firstBase: Offset
 }
 
 /** What a committed op did. `baseOffset` is missing when the batch was already on disk before this boot. */
@@ -163,7 +164,7 @@ export interface PartitionInfo {
 
 export interface Partition {
   readonly options: PartitionOptions
-  readonly journal: GroupJournal
+  readonly journal: GroupJournal & { purgePending: boolean }
   readonly recovery: readonly RecoveryStep[]
   /**
    * Journals one prepare. Primary: mints base offset and timestamp into the body (§3.5 step 7). Backup: verifies the batch
@@ -226,6 +227,19 @@ export interface Partition {
    * FrontierNotDurable. A failure later on ends the process.
    */
   install(fetched: FetchedPartition, committedGeneration: bigint): Promise<void>
+  /**
+   * Empties the partition: segments, consumer offsets, counter, and every op minted behind an earlier purge (§4.4). False when
+   * the reset cannot be recorded now, and nothing has changed; true when `generation` was applied before. A failure later on
+   * ends the process, and the next boot finds the purge still to do.
+   */
+  purge(generation: bigint): Promise<boolean>
+  /**
+   * Removes sealed segments from the oldest on, as far as they end at or below `upTo` and every stored consumer offset; at
+   * most 16 at a time (§4.1).
+   */
+  removeSegments(upTo: Offset): Promise<Removal>
+  /** Last offset of the sealed segments that the policy of the topic no longer keeps; undefined when it keeps all (§4.2). */
+  retainedUpTo(rules: RetentionRules): Offset | undefined
   /** Resolves once the disk was read where needed. Rejects with EngineError: `InvalidBatchChecksum`, `InvalidMessageChecksum`, `PartitionClosed`. */
   poll(start: PollStart, count: number, bytesMax: number): Promise<PollResult>
   storedOffset(consumer: ConsumerKey): Offset | undefined

@@ -30,7 +30,7 @@ export interface JournaledBatch {
 export interface JournalEntry {
   readonly header: PrepareHeader
   readonly frame: Uint8Array
-  /** Missing for offset ops. */
+  /** Missing for offset ops, and for what a purge has voided. */
   readonly batch?: JournaledBatch
 }
 
@@ -47,6 +47,8 @@ export class PartitionJournal implements GroupJournal {
   private highest = 0n
   private queue: QueuedBatch[] = []
   private queueHead = 0
+  /** A purge is committed and not applied; for the host to say. */
+  purgePending = false
   /** Ops at or below are applied here, or never will be (commit floor). */
   appliedOp = 0n
   settledOp = 0n
@@ -81,8 +83,9 @@ export class PartitionJournal implements GroupJournal {
     return Op(0n)
   }
 
+  /** False while a committed purge is not applied: what is acknowledged then would be purged. */
   mayAcknowledge(): boolean {
-    return true
+    return !this.purgePending
   }
 
   get(op: Op): JournalEntry | undefined {
@@ -199,6 +202,18 @@ export class PartitionJournal implements GroupJournal {
     this.appliedOp = op
     this.settledOp = op
     this.judgeStored(() => false)
+  }
+
+  /** The partition was purged: no batch that is here counts for anything any more; the ops keep their place in the log. */
+  purge(): void {
+    this.queue = []
+    this.queueHead = 0
+    for (const [op, entry] of this.entries) {
+      if (!entry.batch) continue
+      this.count(entry, -1)
+      this.entries.set(op, { header: entry.header, frame: entry.frame })
+    }
+    this.settleFront()
   }
 
   /** First and last offset of the unsettled batches. */

@@ -27,12 +27,13 @@ import {
   type RecoveryStep,
 } from './contract.ts'
 import { Flusher } from './flusher.ts'
-import { type FetchedPartition, judgeInstall, swapSegments } from './install.ts'
+import { type FetchedPartition, judgeInstall, swapSegments, unlinkSegments } from './install.ts'
 import { PartitionJournal } from './journal.ts'
 import { admitBatch, type Role, samePrepare } from './mint.ts'
 import { readOffsetOp } from './offset-ops.ts'
 import { type PollHost, planPoll, runPoll } from './poll.ts'
 import { ReadHandles } from './read-handles.ts'
+import { planRemoval, type Removal, type RetentionRules, retentionEnd, unlinkRemoved } from './removal.ts'
 import { larger, OFFSET_LEASE_DEFAULT, OffsetReservation } from './reservation.ts'
 import type { Query } from './selection.ts'
 import { setAsideFrom } from './set-aside.ts'
@@ -87,6 +88,7 @@ export class SegmentedPartition implements Partition {
   private generation: bigint
   /** Counts everything but growth that has happened to the segments: an offer is void after that. */
   private shape = 0
+  private turn: Promise<void> = Promise.resolve()
   /** The chain is being replaced: nothing is appended and nothing is there to be polled. */
   private swapping = false
 
@@ -138,6 +140,11 @@ export class SegmentedPartition implements Partition {
 
   append(role: Role, header: PrepareHeader, frame: Uint8Array): AppendResult {
     if (this.swapping) return this.refused(header, 'SegmentsReplaced', 'the segments are being replaced')
+    const purged = header.purgeGeneration < this.generation
+    if (header.purgeGeneration > this.generation || (purged && role === 'primary')) {
+      const message = `minted behind purge ${header.purgeGeneration}, purge ${this.generation} is applied here`
+      return this.refused(header, 'PurgeMismatch', message)
+    }
     const held = this.journal.get(header.op)
     if (held) {
       if (samePrepare(held.frame, frame)) return { ok: true, header: held.header, frame: held.frame }
@@ -146,6 +153,11 @@ export class SegmentedPartition implements Partition {
     if (header.op <= this.journal.appliedOp)
       return this.refused(header, 'AlreadyApplied', 'the op was applied and has left the journal')
     const { host, key } = this.options
+    if (purged) {
+      // It was minted in front of the purge: it fills its place in the log and does nothing.
+      this.journal.store({ header, frame })
+      return { ok: true, header, frame }
+    }
     if (header.operation !== Operation.SendMessages) {
       try {
         readOffsetOp(host.hash, header, frame.subarray(HEADER_BYTES), name => host.groupId?.(name))
@@ -208,15 +220,19 @@ export class SegmentedPartition implements Partition {
   standing(origin: LogOrigin, head: Op): 'joins' | 'behind' | 'diverged' {
     if (this.journal.appliedOp > 0n) return 'joins'
     this.origin = origin
-    const { logStart, jumpBase } = origin
+    const { logStart, firstBase } = origin
     if (this.dataEnd < logStart && this.recoveredEnd < logStart) return 'behind'
     // Behind the leader's end there is nothing, or nothing before the jump: what is held there belongs to no log.
-    const past = this.recoveredEnd > logStart
-    if (past && (head === 0n || (jumpBase > logStart && this.recoveredEnd <= jumpBase))) this.diverge(logStart)
+    const end = this.chain.durableEnd()
+    if (end > logStart && (head === 0n || (firstBase > logStart && end <= firstBase))) this.diverge(logStart)
     return this.divergedFrom === undefined ? 'joins' : 'diverged'
   }
 
-  async setTailAside(): Promise<boolean> {
+  setTailAside(): Promise<boolean> {
+    return this.exclusively(() => this.cutTail())
+  }
+
+  private async cutTail(): Promise<boolean> {
     const from = this.divergedFrom
     if (from === undefined) return false
     const goOn = await this.flusher.bar()
@@ -244,7 +260,7 @@ export class SegmentedPartition implements Partition {
   apply(header: PrepareHeader): Applied {
     const { batch, frame } = this.journal.apply(header.op)
     const applied = { op: header.op, operation: header.operation, messages: batch?.messages ?? 0 }
-    if (batch === undefined) this.applyOffsetOp(header, frame)
+    if (batch === undefined && header.purgeGeneration === this.generation) this.applyOffsetOp(header, frame)
     if (batch === undefined || batch.onDisk) return applied
     if (!this.eager && batch.endOffset > this.visibleEnd) this.visibleEnd = batch.endOffset
     this.flusher.wake()
@@ -280,8 +296,8 @@ export class SegmentedPartition implements Partition {
     let recoveredEnd = Offset(this.divergedFrom === undefined ? this.recoveredEnd : 0n)
     // the one gap that the log of the group itself has
     const { origin } = this
-    if (origin && origin.jumpBase > 0n && lowestUnapplied === origin.jumpBase && recoveredEnd === origin.logStart)
-      recoveredEnd = origin.jumpBase
+    const joins = origin && recoveredEnd >= origin.logStart && recoveredEnd <= origin.firstBase
+    if (joins && lowestUnapplied === origin.firstBase) recoveredEnd = origin.firstBase
     return lowestUnapplied === undefined ? { recoveredEnd } : { recoveredEnd, lowestUnapplied }
   }
 
@@ -314,7 +330,61 @@ export class SegmentedPartition implements Partition {
     })
   }
 
-  async install(fetched: FetchedPartition, committedGeneration: bigint): Promise<void> {
+  install(fetched: FetchedPartition, committedGeneration: bigint): Promise<void> {
+    return this.exclusively(() => this.swapIn(fetched, committedGeneration))
+  }
+
+  purge(generation: bigint): Promise<boolean> {
+    return this.exclusively(() => this.empty(generation))
+  }
+
+  removeSegments(upTo: Offset): Promise<Removal> {
+    return this.exclusively(async () => {
+      const { removal, segments } = planRemoval(this.chain.segments, upTo, this.offsets.lowest())
+      if (segments.length === 0) return removal
+      const end = segments.at(-1)!.endOffset
+      const sized = this.chain.segments.some(segment => !segment.empty && !segments.includes(segment))
+      // Only the name of an empty segment would speak for the offsets that were given out.
+      if (!sized && !(await this.reservation.advance(end))) return { ...removal, removed: 0, budgetSpent: false }
+      this.shape++
+      this.chain.dropFront(segments.length)
+      this.persistedBytes = BigInt(this.chain.persistedBytes())
+      await unlinkRemoved(this.options, segments)
+      return removal
+    })
+  }
+
+  retainedUpTo(rules: RetentionRules): Offset | undefined {
+    return retentionEnd(this.chain.segments, rules)
+  }
+
+  private async empty(generation: bigint): Promise<boolean> {
+    if (generation <= this.generation) return true
+    const goOn = await this.flusher.bar()
+    try {
+      // Durable before anything is destroyed, or a crash would leave a frontier above an empty log.
+      if (!(await this.reservation.reset(0n))) return false
+      await this.replaceChain('purge', async () => {
+        this.generation = generation
+        this.journal.purge()
+        this.unwrittenOffsets.clear()
+        this.origin = undefined
+        this.next = 0n
+        await unlinkSegments(this.options)
+        this.chain.restore(await this.chain.create(0n))
+        await this.offsets.replaceAll([], [], 0n)
+        await this.recordGeneration(generation)
+      })
+      this.restart(0n, 0n)
+      this.afterRound()
+      this.options.host.note('partition_purged', 'fact', { generation: generation.toString() })
+    } finally {
+      goOn()
+    }
+    return true
+  }
+
+  private async swapIn(fetched: FetchedPartition, committedGeneration: bigint): Promise<void> {
     const goOn = await this.flusher.bar()
     try {
       const { segments, purgeAdvances } = judgeInstall(fetched, this.staging.segments, {
@@ -336,7 +406,6 @@ export class SegmentedPartition implements Partition {
       this.journal.installed(fetched.commitOp)
       const end = this.chain.durableEnd()
       this.restart(nextOffset, end)
-      if (this.origin && this.origin.jumpBase > this.next) this.reservation.armFloor(this.origin.jumpBase)
     } finally {
       goOn()
     }
@@ -426,6 +495,16 @@ export class SegmentedPartition implements Partition {
     await this.staging.closeOpen()
     this.handles.close()
     this.chain.close()
+  }
+
+  /** One at a time: whatever does more to the segments than append to them. */
+  private exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.turn.then(work)
+    this.turn = turn.then(
+      () => {},
+      () => {},
+    )
+    return turn
   }
 
   /** Runs `work` on an empty chain with closed files; a failure in there is a failed persist. */
