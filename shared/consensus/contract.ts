@@ -103,6 +103,8 @@ export interface LogOrigin {
   readonly known: boolean
   /** End (exclusive) of the leader's segments in front of op 1. */
   readonly logStart: bigint
+  /** Base of the first batch behind op 0 when it left a gap; 0 when it did not. */
+  readonly firstBase: bigint
   /** Where a new primary mints at least, once; 0 when offsets simply go on. */
   readonly jumpBase: bigint
 }

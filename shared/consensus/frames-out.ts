@@ -87,6 +87,7 @@ export const startViewFrame = (
       jumpBase: s.origin.jumpBase,
       logStart: s.origin.logStart,
       originKnown: s.origin.known ? 1 : 0,
+      firstBase: s.origin.firstBase,
       incarnation,
     },
     encodeSuffix(headers),

@@ -95,6 +95,7 @@ function alone(overrides: {
         jumpBase: 0n,
         logStart: 0n,
         originKnown: 0,
+        firstBase: 0n,
         incarnation: fields.incarnation,
       },
       encodeSuffix(headers),

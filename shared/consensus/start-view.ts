@@ -132,9 +132,9 @@ function adopt(s: GroupState, from: ReplicaId, header: StartView, body: Uint8Arr
   if (s.commitMax > s.chain || s.unprovenTo > 0n) armRepair(s, from)
 }
 
-function takeOrigin(s: GroupState, { originKnown, logStart, jumpBase }: StartView): void {
+function takeOrigin(s: GroupState, { originKnown, logStart, firstBase, jumpBase }: StartView): void {
   if (s.config.plane !== 'partition') return
-  s.origin = originKnown !== 0 ? { known: true, logStart, jumpBase } : { ...s.origin, jumpBase }
+  s.origin = originKnown !== 0 ? { known: true, logStart, firstBase, jumpBase } : { ...s.origin, jumpBase }
   if (jumpBase > 0n) s.out.push({ kind: 'jump', base: jumpBase })
 }
 

@@ -148,7 +148,7 @@ export class GroupState {
   /** A restarted partition replica has not applied anything yet: what comes first must join what its segments hold. */
   mustConnect: boolean
   /** Partition only: where the log of this group began, as its leader announced it. */
-  origin: LogOrigin = { known: false, logStart: 0n, jumpBase: 0n }
+  origin: LogOrigin = { known: false, logStart: 0n, firstBase: 0n, jumpBase: 0n }
   /** An amnesiac candidate has waited a whole status timeout for all votes, and decides with those it has. */
   waitedForAll = false
 

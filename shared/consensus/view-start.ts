@@ -16,7 +16,7 @@ import { mergeVotes } from './merge.ts'
 import { armCandidateRepair } from './repair.ts'
 import { setOf } from './replica-set.ts'
 import { suffixHeaders } from './start-view.ts'
-import { fact, type GroupState, isPrimaryByView, minOp, next, primaryOf, type StoredDvc } from './state.ts'
+import { fact, type GroupState, isPrimaryByView, maxOp, minOp, next, primaryOf, type StoredDvc } from './state.ts'
 import { enterViewChange } from './view-change.ts'
 
 /** Tries to decide, on every new vote of the candidate's view until it has. */
@@ -68,8 +68,10 @@ function decideOrigin(s: GroupState, votes: readonly StoredDvc[], opHead: Op): v
   let base = 0n
   for (const { reservedFrontier } of votes) if (reservedFrontier > base) base = reservedFrontier
   const jumpBase = base > heldFrontier ? base : 0n
-  const began = opHead === 0n ? { known: true, logStart: heldFrontier } : s.origin
-  s.origin = { known: began.known, logStart: began.logStart, jumpBase }
+  s.origin =
+    opHead === 0n ? { known: true, logStart: heldFrontier, firstBase: jumpBase, jumpBase } : { ...s.origin, jumpBase }
+  // Ops that were committed and that nobody remembers are lost; waiting for them would be for ever.
+  if (s.commitMax > opHead) s.commitMax = maxOp(opHead, s.commitMin)
   fact(s, 'jump_announced', {
     op: opHead,
     detail: {
@@ -87,11 +89,17 @@ function decideOrigin(s: GroupState, votes: readonly StoredDvc[], opHead: Op): v
 function mayDecideFromDisk(s: GroupState, votes: readonly StoredDvc[]): boolean {
   if (votes.length < s.config.replicaCount && !s.waitedForAll) return false
   const own = s.dvcs[s.config.replica]!
+  // Who remembers ops of this log knows how it began, and this replica does not.
+  const remembers = votes.filter(vote => !vote.forgetful && vote.op > 0n).sort((a, b) => Number(b.op - a.op))[0]
+  if (remembers !== undefined) return leaveLeadTo(s, remembers)
   let longest = own
   for (const vote of votes) if (vote.heldFrontier > longest.heldFrontier) longest = vote
-  if (longest === own) return true
+  return longest === own || leaveLeadTo(s, longest)
+}
+
+function leaveLeadTo(s: GroupState, { replica }: StoredDvc): false {
   let view = View(s.view + 1)
-  while (primaryOf(s, view) !== longest.replica) view = View(view + 1)
+  while (primaryOf(s, view) !== replica) view = View(view + 1)
   enterViewChange(s, view, 'longest_replica_leads')
   return false
 }

@@ -164,7 +164,8 @@ export interface PartitionInfo {
 
 export interface Partition {
   readonly options: PartitionOptions
-  readonly journal: GroupJournal & { purgePending: boolean }
+  /** The host says in `purgePending` whether a purge is committed and not applied here. */
+  readonly journal: GroupJournal & { purgePending: () => boolean }
   readonly recovery: readonly RecoveryStep[]
   /**
    * Journals one prepare. Primary: mints base offset and timestamp into the body (§3.5 step 7). Backup: verifies the batch

@@ -47,8 +47,8 @@ export class PartitionJournal implements GroupJournal {
   private highest = 0n
   private queue: QueuedBatch[] = []
   private queueHead = 0
-  /** A purge is committed and not applied; for the host to say. */
-  purgePending = false
+  /** Whether a purge is committed and not applied; for the host to say. */
+  purgePending: () => boolean = () => false
   /** Ops at or below are applied here, or never will be (commit floor). */
   appliedOp = 0n
   settledOp = 0n
@@ -85,7 +85,7 @@ export class PartitionJournal implements GroupJournal {
 
   /** False while a committed purge is not applied: what is acknowledged then would be purged. */
   mayAcknowledge(): boolean {
-    return !this.purgePending
+    return !this.purgePending()
   }
 
   get(op: Op): JournalEntry | undefined {

@@ -88,14 +88,17 @@ describe('the fence', () => {
   it('OR-17 OR-18 only an install and a purge bring it down', async () => {
     const superblock = await TestSuperblock.saying(new MemoryDisk(), 500n, 70_000n)
     const host = new TestHost(new MemoryDisk())
-    const reservation = new OffsetReservation({ superblock, lease: 16, solo: true, held: () => 0n, host })
-    expect(reservation.armedFloor).toBe(70_000n)
+    const reservation = new OffsetReservation({ superblock, lease: 16, solo: false, held: () => 0n, host })
     expect(await reservation.install(1_030n)).toBe(true)
-    expect([superblock.recorded(), reservation.armedFloor]).toEqual([{ frontier: 1_030n, reserved: 1_030n }, 0n])
+    expect(superblock.recorded()).toEqual({ frontier: 1_030n, reserved: 1_030n })
+    // a jump that was announced and not taken is the only trace of what others may have confirmed
+    reservation.armFloor(5_000n)
+    expect(await reservation.install(1_040n)).toBe(true)
+    expect([superblock.recorded(), reservation.armedFloor]).toEqual([{ frontier: 1_040n, reserved: 5_000n }, 5_000n])
     expect(await reservation.reset(0n)).toBe(true)
     expect(superblock.recorded()).toEqual({ frontier: 0n, reserved: 0n })
     // a base that was announced before the purge belongs to an offset space that is gone
-    reservation.armFloor(1_000n)
+    reservation.armFloor(4_000n)
     expect(reservation.armedFloor).toBe(0n)
   })
 
@@ -377,7 +380,7 @@ describe('a tail that the log of the group does not hold', () => {
   it('OR-27 goes to .fenced.N with its first and last offset, at any batch boundary, and the rest serves and boots', async () => {
     for (let from = 0; from < 9; from++) {
       const { disk, life } = await restarted(9)
-      const origin = { logStart: Offset(BigInt(from)), jumpBase: Offset(1_000n) }
+      const origin = { logStart: Offset(BigInt(from)), firstBase: Offset(1_000n) }
       expect(life.partition.standing(origin, 0n as never)).toBe('diverged')
       expect(await life.partition.setTailAside()).toBe(true)
       expect(life.fact('tail_set_aside')).toMatchObject({ first: String(from), last: '8', to: `${DIRECTORY}.fenced.0` })
@@ -398,7 +401,7 @@ describe('a tail that the log of the group does not hold', () => {
 
   it('a replica that lacks the beginning says so, and one that has it joins', async () => {
     const { life } = await restarted(5)
-    const origin = (logStart: bigint) => ({ logStart: Offset(logStart), jumpBase: Offset(0n) })
+    const origin = (logStart: bigint) => ({ logStart: Offset(logStart), firstBase: Offset(0n) })
     expect(life.partition.standing(origin(6n), 0n as never)).toBe('behind')
     expect(life.partition.standing(origin(5n), 0n as never)).toBe('joins')
   })
@@ -408,7 +411,7 @@ describe('a tail that the log of the group does not hold', () => {
     const other = await Life.open(new MemoryDisk(), { replicaCount: 3 })
     await other.sendEach(3)
     await other.send('else')
-    life.partition.standing({ logStart: Offset(0n), jumpBase: Offset(0n) }, 4n as never)
+    life.partition.standing({ logStart: Offset(0n), firstBase: Offset(0n) }, 4n as never)
     for (const op of [1n, 2n, 3n, 4n]) {
       const header = must(other.partition.journal.header(op as never))
       expect(life.partition.append('repair', header, must(other.partition.journal.frame(op as never))).ok).toBe(true)

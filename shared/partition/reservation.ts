@@ -135,11 +135,13 @@ export class OffsetReservation {
     return this.write(recorded => advanced(recorded, larger(frontier, this.held()), 0n))
   }
 
-  /** An install: the frontier advances, the reservation becomes that of the offer, which may be lower (§7.2). */
-  async install(frontier: bigint): Promise<boolean> {
-    const done = await this.write(recorded => ({ frontier: larger(recorded.frontier, frontier), reserved: frontier }))
-    if (done) this.floor = 0n
-    return done
+  /**
+   * An install: the frontier advances, the reservation becomes that of the offer, which may be lower (§7.2). It stays above
+   * what the journal holds, and above a jump that is not spent: until then it is what tells a next restart where not to mint.
+   */
+  install(frontier: bigint): Promise<boolean> {
+    const reserved = larger(larger(frontier, this.floor), this.held())
+    return this.write(recorded => ({ frontier: larger(recorded.frontier, frontier), reserved }))
   }
 
   /** A purge (0), or an install under one: both numbers become `frontier`, whatever was there. */

@@ -49,6 +49,7 @@ const startView = (fields: object, body = new Uint8Array(0)) =>
       jumpBase: 0n,
       logStart: 0n,
       originKnown: 0,
+      firstBase: 0n,
       incarnation: 3n,
       ...fields,
     },

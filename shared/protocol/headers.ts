@@ -185,7 +185,8 @@ export type DoViewChangeHeader = LayoutRecord<typeof doViewChangeLayout>
 
 /**
  * StartView; body as DoViewChange. `jumpBase` is the announced mint base of a partition group after a whole-cluster restart,
- * 0 = none; with `originKnown` 1, `logStart` is the end of the leader's segments in front of op 1.
+ * 0 = none; with `originKnown` 1, `logStart` is the end of the first leader's segments in front of op 1, and `firstBase` the
+ * base of the first batch behind it when that left a gap.
  */
 export const startViewLayout = header(
   'StartView',
@@ -196,9 +197,10 @@ export const startViewLayout = header(
     jumpBase: u64(152),
     logStart: u64(160),
     originKnown: u8(168),
+    firstBase: u64(176),
     incarnation: u128(240),
   },
-  [ignored(169, 71)],
+  [ignored(169, 7), ignored(184, 56)],
 )
 export type StartViewHeader = LayoutRecord<typeof startViewLayout>
 

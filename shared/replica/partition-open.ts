@@ -98,6 +98,7 @@ function groupJournal(partition: Partition, superblock: GroupSuperblock): GroupJ
     oldestOp: () => journal.oldestOp(),
     floorOp: () => journal.floorOp(),
     mayAcknowledge: () => journal.mayAcknowledge(),
+    purgeGeneration: () => partition.purgeGeneration,
     connectsAbove(floor, toOp) {
       const { lowestUnapplied, recoveredEnd } = partition.repairStanding()
       if (lowestUnapplied !== undefined) return lowestUnapplied <= recoveredEnd
@@ -107,8 +108,8 @@ function groupJournal(partition: Partition, superblock: GroupSuperblock): GroupJ
       }
       return true
     },
-    standing: ({ logStart, jumpBase }, head) =>
-      partition.standing({ logStart: Offset(logStart), jumpBase: Offset(jumpBase) }, head),
+    standing: ({ logStart, firstBase }, head) =>
+      partition.standing({ logStart: Offset(logStart), firstBase: Offset(firstBase) }, head),
     heldFrontier: () => ({
       held: partition.logEnd(),
       reserved: superblock.recorded?.offsetReserved ?? 0n,
