@@ -1,15 +1,17 @@
-import { Dialog } from 'radix-ui'
-import { type ReactNode, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { livenessOf, replicaIds } from '../../shared/inspection/belief.ts'
 import { helpOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
 import { connection, delayMs, latest, paused, realNow, retryNow, shown, togglePause } from '../data/store.ts'
-import { remember, token } from '../data/token.ts'
+import { token } from '../data/token.ts'
 import { keyWord } from '../keys.ts'
 import { prefs, setTheme, type Theme } from '../prefs.ts'
 import { duration } from '../ui/format.ts'
 import { Glyph } from '../ui/glyph.tsx'
 import { Picker } from '../ui/picker.tsx'
+
+/** Most come by the printed address and never see it. */
+const TokenDialog = lazy(() => import('./token-dialog.tsx'))
 
 const THEMES: readonly { readonly value: Theme; readonly label: string }[] = [
   { value: 'system', label: 'As the system' },
@@ -97,7 +99,6 @@ function AccessChip() {
   const readOnly = useCell(shown, state => state.view.readOnly)
   const known = useCell(token)
   const [asking, setAsking] = useState(false)
-  const [typed, setTyped] = useState('')
   if (readOnly) {
     return (
       <span
@@ -119,52 +120,16 @@ function AccessChip() {
     )
   }
   return (
-    <Dialog.Root open={asking} onOpenChange={setAsking}>
-      <Dialog.Trigger asChild>
-        <button type="button" className="btn small">
-          <Glyph name="lock" state="none" />
-          Enter token
-        </button>
-      </Dialog.Trigger>
-      <Dialog.Portal>
-        <Dialog.Overlay className="scrim" />
-        <Dialog.Content className="dialog">
-          <form
-            onSubmit={event => {
-              event.preventDefault()
-              if (typed.trim() === '') return
-              remember(typed.trim())
-              setTyped('')
-              setAsking(false)
-            }}
-          >
-            <div className="dialog-head">
-              <Dialog.Title asChild>
-                <h2>Token</h2>
-              </Dialog.Title>
-            </div>
-            <div className="dialog-body">
-              <Dialog.Description>
-                Watching is free. Whatever changes the cluster needs the token that was printed when the console
-                started; opening the printed address does the same as pasting it here.
-              </Dialog.Description>
-              <p className="row token-row">
-                <input
-                  className="field"
-                  aria-label="Token"
-                  autoComplete="off"
-                  spellCheck={false}
-                  value={typed}
-                  onChange={event => setTyped(event.target.value)}
-                />
-                <button type="submit" className="btn main-act">
-                  Remember it
-                </button>
-              </p>
-            </div>
-          </form>
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <>
+      <button type="button" className="btn small" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+        <Glyph name="lock" state="none" />
+        Enter token
+      </button>
+      {asking && (
+        <Suspense>
+          <TokenDialog onClose={() => setAsking(false)} />
+        </Suspense>
+      )}
+    </>
   )
 }
