@@ -56,6 +56,7 @@ test('wrong usage ends with 2', async () => {
     ['--seeds', '5..1'],
     ['--seed', 'x'],
     ['--profile', 'none'],
+    ['--rule-off', 'none'],
   ]) {
     expect((await sim(args)).status).toBe(2)
   }

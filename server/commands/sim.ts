@@ -42,6 +42,12 @@ export function registerSim(program: Command): void {
 }
 
 async function runSim(options: SimOptions): Promise<number> {
+  const { RULES_ON } = await import('../../shared/consensus/rules.ts')
+  const unknown = options.ruleOff.filter(rule => !(rule in RULES_ON))
+  if (unknown.length > 0) {
+    process.stderr.write(`no rule is named ${unknown.join(', ')}; rules are ${Object.keys(RULES_ON).join(', ')}\n`)
+    return 2
+  }
   const range = options.seeds ?? [options.seed ?? 1n, options.seed ?? 1n]
   const results: SeedResult[] = []
   const started = performance.now()

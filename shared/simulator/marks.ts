@@ -38,6 +38,10 @@ export const REQUIRED_MARKS = [
   'forward_lost',
   'partition_materialised',
   'partition_removed',
+  'checkpoint_finished',
+  'transfer_served',
+  'transfer_installed',
+  'gap_planted',
 ] as const
 
 export class Marks {
