@@ -167,6 +167,9 @@ function replicaConfig(
       offsetReservationLease: values['partition.offset_reservation_lease'],
     },
     superblockWedgedFatalMs: values['cluster.superblock_wedged_fatal_timeout'],
+    cleanerIntervalMs: values['data_maintenance.messages.cleaner_enabled']
+      ? values['data_maintenance.messages.interval']
+      : 0,
     validateChecksum: values['system.partition.validate_checksum'],
     messageBytesMax: values['message_bus.max_message_size'],
     rules: RULES_ON,

@@ -65,6 +65,8 @@ export interface ReplicaConfig {
   }
   /** Time for which the metadata superblock may fail before the node ends with status 3; 0: never. Default: two minutes. */
   readonly superblockWedgedFatalMs?: number
+  /** How often expired and oversized segments are looked for, in ms; 0: never. Default: one minute. */
+  readonly cleanerIntervalMs?: number
   readonly validateChecksum: boolean
   readonly messageBytesMax: number
   readonly rules: Rules

@@ -85,6 +85,7 @@ export class ReplicatedPartition {
     this.superblock = superblock
     this.eager = isEager(partition.options.settings)
     this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
+    partition.journal.purgePending = () => this.committedPurge() > partition.purgeGeneration
     const { transfers } = core
     this.offers = new TransferOffers(core, group, new PartitionOffers(core, partition, transfers))
     this.transferPlane = new PartitionTransfer(core, this.host, partition, transfers, () => this.committedPurge())
@@ -119,6 +120,11 @@ export class ReplicatedPartition {
   ): void {
     const { core } = this
     const { transport, ...rest } = fields
+    // What is minted now would be purged as soon as it is confirmed.
+    if (!this.partition.journal.mayAcknowledge()) {
+      settle({ kind: 'refused', reason: 'a purge is being applied' })
+      return
+    }
     // Refused before the op is sequenced: a prepare without an entry behind it would hold up the whole pipeline (§7.5).
     if (fields.operation === Operation.SendMessages && !this.partition.mayReserve()) {
       settle({ kind: 'refused', reason: 'the offset reservation cannot be written' })

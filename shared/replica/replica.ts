@@ -10,6 +10,7 @@ import { METADATA_GROUP } from '../protocol/groups.ts'
 import { isMetadata, isPartition, Operation } from '../protocol/operations.ts'
 import { EvictionReason, localReply } from '../protocol/replies.ts'
 import { AutoCommits } from './auto-commits.ts'
+import { Cleaner } from './cleaner.ts'
 import { ClientDoor } from './client-door.ts'
 import type { Replica } from './contract.ts'
 import type { Core } from './core.ts'
@@ -69,6 +70,7 @@ export function assembleReplica(
 ): Replica {
   const { wal, superblock, restore } = recovered
   const reconciler = new Reconciler(core, partitions)
+  const cleaner = new Cleaner(core, partitions)
   const group = createGroup(metadataGroupConfig(core), restore, wal)
   const metadata = new MetadataHost(core, group, wal, superblock, () => reconciler.wake())
   const forwards: Forwards = new Forwards(core, () => parts)
@@ -94,6 +96,7 @@ export function assembleReplica(
     autoCommits.tick()
     partitions.parking.expire(core.tick)
     reconciler.tick()
+    cleaner.tick()
     drain.observe(groups, core.tick)
     if (!drained) return
     if (core.tick >= drainUntil || groups().every(candidate => drain.isDone(candidate, core.tick))) drained()
