@@ -16,7 +16,9 @@ export const helpOpen = createCell(false)
 export const logOpen = createCell(false)
 
 export type Go = (
-  to: { screen: 'cluster' | 'partitions' | 'superblocks' | 'forwards' | 'settings' } | { screen: 'node'; node: number },
+  to:
+    | { screen: 'cluster' | 'partitions' | 'superblocks' | 'forwards' | 'recoveries' | 'settings' }
+    | { screen: 'node'; node: number },
 ) => void
 
 /** Which acts make sense for a process in a state. */
@@ -41,6 +43,7 @@ export function commandList(go: Go): Command[] {
     { id: 'go.partitions', group: 'Go to', name: 'Partitions', key: '2', run: () => go({ screen: 'partitions' }) },
     { id: 'go.superblocks', group: 'Go to', name: 'Superblocks', key: '3', run: () => go({ screen: 'superblocks' }) },
     { id: 'go.forwards', group: 'Go to', name: 'Forwards', key: '4', run: () => go({ screen: 'forwards' }) },
+    { id: 'go.recoveries', group: 'Go to', name: 'Recoveries', key: '5', run: () => go({ screen: 'recoveries' }) },
     { id: 'go.settings', group: 'Go to', name: 'Settings', key: '9', run: () => go({ screen: 'settings' }) },
     { id: 'view.palette', group: 'View', name: 'Command palette', key: 'Mod+k', run: () => paletteOpen.set(true) },
     { id: 'view.help', group: 'View', name: 'Shortcuts and help', key: '?', run: () => helpOpen.set(true) },

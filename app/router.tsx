@@ -55,6 +55,12 @@ const forwards = createRoute({
   validateSearch: reads('forwards'),
   component: lazyRouteComponent(() => import('./screens/forwards/forwards-screen.tsx')),
 })
+const recoveries = createRoute({
+  getParentRoute: () => root,
+  path: '/recoveries',
+  validateSearch: reads('recoveries'),
+  component: lazyRouteComponent(() => import('./screens/recoveries/recoveries-screen.tsx')),
+})
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -62,7 +68,17 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('./screens/settings/settings-screen.tsx')),
 })
 
-const routeTree = root.addChildren([index, cluster, node, partitions, partition, superblocks, forwards, settings])
+const routeTree = root.addChildren([
+  index,
+  cluster,
+  node,
+  partitions,
+  partition,
+  superblocks,
+  forwards,
+  recoveries,
+  settings,
+])
 
 export const router = createRouter({
   routeTree,

@@ -11,9 +11,11 @@ import { createCell } from './cell.ts'
 import { onFrame } from './frame.ts'
 import { HistoryOrder } from './history-order.ts'
 import { recordLag } from './lag.ts'
+import { foldRecovery, observeRecovery, type Recovery } from './recoveries.ts'
 import { EventRing } from './ring.ts'
 import type { Connection, Source, Stream } from './source.ts'
 
+const RECOVERIES_KEY = 'quorumscope.recoveries'
 /** Ages are printed to the second; four steps a second keep them honest without flicker. */
 const CLOCK_STEP_MS = 250
 /** Below this, browser and console share a clock and the difference is the way of the message. */
@@ -37,8 +39,28 @@ export const connection = createCell<Connection>({ state: 'connecting' })
 /** Now by the console's clock; `viewNow` stands still while the view is paused. */
 export const realNow = createCell<number>(Date.now())
 export const viewNow = createCell<number>(Date.now())
+/** Faults and their stopwatches, newest first, kept as long as the tab. */
+export const recoveries = createCell<readonly Recovery[]>(recalled())
 /** Way of the newest batch from the console to this page. */
 export const delayMs = createCell<number | undefined>(undefined)
+
+function recalled(): readonly Recovery[] {
+  try {
+    const kept: unknown = JSON.parse(sessionStorage.getItem(RECOVERIES_KEY) ?? '[]')
+    return Array.isArray(kept) ? (kept as readonly Recovery[]) : []
+  } catch {
+    return []
+  }
+}
+function keepRecoveries(runs: readonly Recovery[]): void {
+  if (runs === recoveries.get()) return
+  recoveries.set(runs)
+  try {
+    sessionStorage.setItem(RECOVERIES_KEY, JSON.stringify(runs))
+  } catch {
+    // Without storage they last until the next reload.
+  }
+}
 
 let skewMs = 0
 let leastDelta = Number.POSITIVE_INFINITY
@@ -91,6 +113,7 @@ function apply(): void {
   const receivedMs = Date.now()
   let view = latest.get()
   let oldest: number | undefined
+  let runs = recoveries.get()
   const folded: StreamMessage[] = []
   const foldOne = (message: StreamMessage): void => {
     folded.push(message)
@@ -102,6 +125,7 @@ function apply(): void {
     if (message.event === 'batch') {
       for (const item of message.data) {
         ring.push(item, receivedMs)
+        if (!('fromSeq' in item)) runs = foldRecovery(runs, item)
         if ('receivedWallUs' in item && item.receivedWallUs !== undefined && (item.consoleSeq ?? 0) > historySeq) {
           const at = msOf(item.receivedWallUs)
           oldest = oldest === undefined ? at : Math.min(oldest, at)
@@ -125,6 +149,7 @@ function apply(): void {
   latest.set(view)
   const now = consoleNow()
   realNow.set(now)
+  keepRecoveries(observeRecovery(runs, view, now))
   if (paused.get() === undefined) {
     viewNow.set(now)
     shown.set({ view, until: ring.next })

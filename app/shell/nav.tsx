@@ -7,7 +7,13 @@ import { Glyph } from '../ui/glyph.tsx'
 import { nodeLook } from './node-look.ts'
 
 const SCREENS = [
-  { heading: 'Watch', links: [{ to: '/cluster', name: 'Cluster' }] },
+  {
+    heading: 'Watch',
+    links: [
+      { to: '/cluster', name: 'Cluster' },
+      { to: '/recoveries', name: 'Recoveries' },
+    ],
+  },
   {
     heading: 'Bytes',
     links: [

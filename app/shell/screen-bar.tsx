@@ -10,6 +10,7 @@ const TITLES: Readonly<Record<string, string>> = {
   '/partitions/$s/$t/$p': 'Partition',
   '/superblocks': 'Superblocks',
   '/forwards': 'Forwards',
+  '/recoveries': 'Recoveries',
   '/settings': 'Settings',
 }
 

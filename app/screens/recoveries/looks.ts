@@ -1,0 +1,20 @@
+import type { MarkName } from '../../data/recoveries.ts'
+import type { Look } from '../../ui/states.ts'
+
+export const MARK_LOOK: Readonly<Record<MarkName, Look>> = {
+  noticed: { glyph: 'change', colour: 'change', word: 'Silence noticed' },
+  elected: { glyph: 'primary', colour: 'primary', word: 'New primary' },
+  acknowledged: { glyph: 'acked', colour: 'ok', word: 'First acknowledgement' },
+  started: { glyph: 'recover', colour: 'recover', word: 'Node started again' },
+  caughtUp: { glyph: 'ok', colour: 'ok', word: 'Caught up' },
+}
+export const FLAG_WORDS: Readonly<Record<MarkName, string>> = {
+  noticed: 'noticed',
+  elected: 'new primary',
+  acknowledged: 'first ack',
+  started: 'started again',
+  caughtUp: 'caught up',
+}
+
+/** Seconds to the millisecond. */
+export const secondsText = (ms: number): string => (ms / 1000).toFixed(3)
