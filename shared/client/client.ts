@@ -39,6 +39,7 @@ export interface OutgoingMessage {
 export type PollStrategy =
   | { readonly kind: 'offset'; readonly offset: bigint }
   | { readonly kind: 'timestamp'; readonly timestamp: bigint }
+  /** `last`: the newest `count` messages; `next`: what follows the stored offset of the consumer. */
   | { readonly kind: 'first' | 'last' | 'next' }
 
 export interface PollRequest {
@@ -73,6 +74,10 @@ export class Client extends Caller {
   }
   me(): Promise<ClientDetails> {
     return this.call(ClientCommands.me, {})
+  }
+  /** Undefined when there is no such connection on the connected node. */
+  getClient(clientId: number): Promise<ClientDetails | undefined> {
+    return this.call(ClientCommands.getClient, { clientId })
   }
   clients(): Promise<readonly ClientInfo[]> {
     return this.call(ClientCommands.listClients, {})
@@ -129,6 +134,21 @@ export class Client extends Caller {
   }
   async deletePartitions(stream: IdentLike, topic: IdentLike, count: number): Promise<void> {
     await this.call(ClientCommands.deletePartitions, { stream: Ident.of(stream), topic: Ident.of(topic), count })
+  }
+
+  /** Deletes the oldest `count` sealed segments, as far as every stored consumer offset is past them. */
+  async deleteSegments(stream: IdentLike, topic: IdentLike, partitionId: number, count: number): Promise<void> {
+    const target = { stream: Ident.of(stream), topic: Ident.of(topic), partitionId }
+    await this.call(ClientCommands.deleteSegments, { ...target, segmentsCount: count })
+  }
+  async updateTopic(stream: IdentLike, topic: IdentLike, name: string, options: TopicOptions = {}): Promise<void> {
+    const target = { stream: Ident.of(stream), topic: Ident.of(topic) }
+    await this.call(ClientCommands.updateTopic, { ...target, name, options: topicOptions(options) })
+  }
+  /** Writes what is committed of a partition to the files of the connected node. */
+  async flush(stream: IdentLike, topic: IdentLike, partition: number, fsync = false): Promise<void> {
+    const target = { stream: Ident.of(stream), topic: Ident.of(topic), partition }
+    await this.call(ClientCommands.flushBuffer, { ...target, fsync })
   }
 
   /**

@@ -22,14 +22,16 @@ export type Admitted =
 
 const refuse = (status: number): Admitted => ({ ok: false, status })
 
-/** Operations that this node takes from a client. A purge is not one yet: its partitions could not follow. */
+/** Operations that this node takes from a client. */
 const SERVED: ReadonlySet<number> = new Set([
   Operation.CreateStream,
   Operation.UpdateStream,
   Operation.DeleteStream,
+  Operation.PurgeStream,
   Operation.CreateTopic,
   Operation.UpdateTopic,
   Operation.DeleteTopic,
+  Operation.PurgeTopic,
   Operation.CreatePartitions,
   Operation.DeletePartitions,
 ])
@@ -53,6 +55,7 @@ function admitBody(state: MetadataState, operation: number, body: Uint8Array, al
     case Operation.UpdateStream:
       return decodeRequest(updateStream, body).options.length > 0 ? refuse(ErrorCode.UnsupportedOptionKey) : asSent
     case Operation.DeleteStream:
+    case Operation.PurgeStream:
       decodeRequest(streamRef, body)
       return asSent
     case Operation.CreateTopic:
@@ -70,6 +73,7 @@ function admitBody(state: MetadataState, operation: number, body: Uint8Array, al
       return { ok: true, operation, body: encodeBody(updateTopic, { ...request, options: options.value }) }
     }
     case Operation.DeleteTopic:
+    case Operation.PurgeTopic:
       decodeRequest(topicRef, body)
       return asSent
     case Operation.CreatePartitions: {

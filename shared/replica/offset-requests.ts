@@ -17,6 +17,7 @@ import { isGranted, POLL } from './grants.ts'
 import { consumerKey, offsetCodec } from './offset-faults.ts'
 import { clientWrite } from './partition-writes.ts'
 import type { Parts } from './parts.ts'
+import { isPurging } from './topic-stats.ts'
 
 /** A StoreConsumerOffset or DeleteConsumerOffset of a client of this node. */
 export function offsetWriteRequest(parts: Parts, exchange: Exchange, session: Session) {
@@ -63,7 +64,8 @@ export function offsetReadRequest(parts: Parts, exchange: Exchange, session: Ses
   if (!topic.partitions.some(({ id }) => id === partitionId)) {
     return deny(parts, exchange, ErrorCode.PartitionNotFound)
   }
-  const partition = parts.partitions.get(packGroup(key))?.partition
+  const here = parts.partitions.get(packGroup(key))
+  const partition = here && !isPurging(state, parts.partitions, here) ? here.partition : undefined
   const consumer = consumerKey(core.ports.hash, request.consumer)
   const stored = consumer && partition?.storedOffset(consumer)
   if (!partition || stored === undefined) return none()

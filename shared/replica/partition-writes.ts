@@ -18,6 +18,7 @@ import { isGranted, SEND } from './grants.ts'
 import { offsetFault } from './offset-faults.ts'
 import type { ReplicatedPartition } from './partition-host.ts'
 import type { Parts } from './parts.ts'
+import { isPurging } from './topic-stats.ts'
 
 /** Where a denial stands: the group's own numbers, zeros where there is no group. */
 export interface DeniedAt {
@@ -122,7 +123,11 @@ export function write(parts: Parts, request: PartitionWrite) {
     return answer.denied(ErrorCode.TransientNotAccepted, 'the partition was made anew', NOWHERE)
   }
   const partition = partitions.get(group)
-  if (partition?.createdRevision === incarnation) return offer(parts, partition, request)
+  if (partition?.createdRevision === incarnation) {
+    if (!isPurging(core.machine.state, partitions, partition)) return offer(parts, partition, request)
+    const at = { view: partition.group.view, commit: partition.group.commitMax }
+    return answer.denied(ErrorCode.TransientNotAccepted, 'the partition is being purged', at)
+  }
   const tombstone = partitions.tombstones.get(group)
   if (tombstone?.createdRevision === incarnation) {
     return answer.denied(ErrorCode.TransientNotAccepted, `refused at boot: ${tombstone.code}`, NOWHERE)

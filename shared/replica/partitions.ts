@@ -8,6 +8,8 @@ export class Partitions {
   readonly live = new Map<GroupId, ReplicatedPartition>()
   readonly tombstones = new Map<GroupId, Tombstone>()
   readonly parking = new Parking()
+  /** Partitions with a purge under way. */
+  readonly purging = new Set<GroupId>()
 
   get(group: GroupId): ReplicatedPartition | undefined {
     return this.live.get(group)

@@ -12,6 +12,7 @@ import { deny, type Exchange } from './exchange.ts'
 import { isGranted, POLL } from './grants.ts'
 import { consumerKey } from './offset-faults.ts'
 import type { Parts } from './parts.ts'
+import { isPurging } from './topic-stats.ts'
 
 const POLL_HEADER_BYTES = 16
 const NOTHING = { currentOffset: Offset(0n), count: 0, records: new Uint8Array(0) }
@@ -43,7 +44,8 @@ export function pollRequest(parts: Parts, exchange: Exchange) {
   const start = startOf(request, consumer)
   const partition = parts.partitions.get(group)
   // A partition that is still being built has nothing committed here yet.
-  if (!partition || !start) return answer(encodeBody(pollReply, { partitionId, ...NOTHING }))
+  if (!partition || !start || isPurging(state, parts.partitions, partition))
+    return answer(encodeBody(pollReply, { partitionId, ...NOTHING }))
   const bytesMax = parts.core.config.messageBytesMax - HEADER_BYTES - POLL_HEADER_BYTES
   parts.core.pump.settle(
     partition.partition.poll(start, request.count, bytesMax),

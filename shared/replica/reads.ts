@@ -18,7 +18,7 @@ import { flushRequest } from './flush-requests.ts'
 import { offsetReadRequest } from './offset-requests.ts'
 import type { Parts } from './parts.ts'
 import { pollRequest } from './polls.ts'
-import { partitionStats, statsOf } from './topic-stats.ts'
+import { statsOf } from './topic-stats.ts'
 
 type Reader = (parts: Parts, exchange: Exchange) => Uint8Array
 
@@ -57,13 +57,15 @@ const READERS: ReadonlyMap<number, Reader> = new Map<number, Reader>([
     ClientCommands.getStream.code,
     reader(ClientCommands.getStream, (parts, request) => {
       const stream = parts.core.machine.state.stream(request.stream)
-      return stream && streamDetailsView(stream, statsOf(parts.partitions))
+      return stream && streamDetailsView(stream, statsOf(parts.core.machine.state, parts.partitions))
     }),
   ],
   [
     ClientCommands.listStreams.code,
     reader(ClientCommands.listStreams, parts =>
-      [...parts.core.machine.state.streams].map(stream => streamDetailsView(stream, statsOf(parts.partitions))),
+      [...parts.core.machine.state.streams].map(stream =>
+        streamDetailsView(stream, statsOf(parts.core.machine.state, parts.partitions)),
+      ),
     ),
   ],
   [
@@ -72,14 +74,18 @@ const READERS: ReadonlyMap<number, Reader> = new Map<number, Reader>([
       const { state } = parts.core.machine
       const stream = state.stream(request.stream)
       const topic = stream && state.topic(stream, request.topic)
-      return topic && topicDetailsView(stream.id, topic, statsOf(parts.partitions))
+      return topic && topicDetailsView(stream.id, topic, statsOf(parts.core.machine.state, parts.partitions))
     }),
   ],
   [
     ClientCommands.listTopics.code,
     reader(ClientCommands.listTopics, (parts, request) => {
       const stream = parts.core.machine.state.stream(request.stream)
-      return stream ? [...stream.topics].map(topic => topicView(stream.id, topic, statsOf(parts.partitions))) : []
+      return stream
+        ? [...stream.topics].map(topic =>
+            topicView(stream.id, topic, statsOf(parts.core.machine.state, parts.partitions)),
+          )
+        : []
     }),
   ],
 ])
@@ -149,7 +155,8 @@ function describeOptions(scope: string) {
 function stats({ core, partitions, door }: Parts): Stats {
   const { streams } = core.machine.state
   const topics = [...streams].flatMap(stream => [...stream.topics])
-  const counted = [...partitions.live.values()].map(partitionStats)
+  const of = statsOf(core.machine.state, partitions)
+  const counted = [...partitions.live.values()].map(({ key }) => of(key))
   const total = (of: (stats: (typeof counted)[number]) => bigint) => counted.reduce((sum, stats) => sum + of(stats), 0n)
   const now = core.ports.clock.nowMicros()
   const runTime = BigInt(Math.round(core.ports.clock.monoMicros()))

@@ -1,9 +1,10 @@
 /**
- * Makes the local partitions what the committed metadata says (spec metadata-storage.md §6.5): level-triggered, so a missed
- * wake-up costs time and nothing else. Builds and removals run beside the pump; what they lead to goes through it.
+ * Makes the local partitions what the committed metadata says (spec metadata-storage.md §6.5): which there are, how often
+ * they were purged, and how far their old segments were deleted. Level-triggered, so a missed wake-up costs time and nothing
+ * else. Builds, removals, purges and trims run beside the pump; what they lead to goes through it.
  */
 import { EngineError } from '../bytes/errors.ts'
-import { GroupId } from '../bytes/units.ts'
+import { GroupId, Offset } from '../bytes/units.ts'
 import type { CommittedPartition } from '../metadata/state.ts'
 import type { Core } from './core.ts'
 import { partitionDirectory, type ReplicatedPartition } from './partition-host.ts'
@@ -54,7 +55,11 @@ export class Reconciler {
     this.nextPass = this.core.tick + PERIOD_TICKS
     const committed = this.core.machine.state.partitions()
     for (const [group, partition] of this.partitions.live) {
-      if (committed.get(group)?.createdRevision !== partition.createdRevision) this.remove(group, partition)
+      const wanted = committed.get(group)
+      if (wanted?.createdRevision !== partition.createdRevision) this.remove(group, partition)
+      else if (!this.busy.has(group) && this.core.tick >= (this.failures.get(group)?.retryAt ?? 0)) {
+        this.keepUp(group, partition, wanted)
+      }
     }
     for (const [group, tombstone] of this.partitions.tombstones) {
       if (committed.get(group)?.createdRevision !== tombstone.createdRevision) this.partitions.tombstones.delete(group)
@@ -65,6 +70,44 @@ export class Reconciler {
       const there = this.partitions.live.has(group) || this.partitions.tombstones.has(group) || this.busy.has(group)
       if (!there && this.core.tick >= retryAt) this.build(group, wanted)
     }
+  }
+
+  /** A purge and a delete watermark that the partition has not carried out yet. */
+  private keepUp(group: GroupId, partition: ReplicatedPartition, wanted: CommittedPartition): void {
+    const { partition: log } = partition
+    const { purgeGeneration, deletedUpToOffset } = wanted
+    if (log.purgeGeneration !== purgeGeneration) {
+      // False: the reset could not be recorded, and nothing was destroyed.
+      const refused = new EngineError('PurgeDeferred', 'the purge could not be recorded', {
+        path: log.options.directory,
+      })
+      this.partitions.purging.add(group)
+      this.work(group, log.purge(purgeGeneration), done => done || refused)
+      return
+    }
+    const oldest = log.info().segments[0]
+    const behind = oldest?.sealed && oldest.endOffset <= deletedUpToOffset && deletedUpToOffset > 0n
+    if (behind) this.work(group, log.removeSegments(Offset(deletedUpToOffset)), () => true)
+  }
+
+  private work<T>(group: GroupId, work: Promise<T>, judge: (result: T) => true | EngineError): void {
+    this.busy.add(group)
+    const failed = (cause: unknown) => {
+      this.partitions.purging.delete(group)
+      this.busy.delete(group)
+      this.backOff(group, cause)
+    }
+    this.core.pump.settle(
+      work,
+      result => {
+        const verdict = judge(result)
+        if (verdict !== true) return failed(verdict)
+        this.partitions.purging.delete(group)
+        this.busy.delete(group)
+        this.failures.delete(group)
+      },
+      failed,
+    )
   }
 
   private build(group: GroupId, wanted: CommittedPartition): void {

@@ -1,5 +1,6 @@
 /** What this node counts of its partitions, for reads (spec wire.md §3.4–3.5, partition.md §4.5). */
 import { Offset } from '../bytes/units.ts'
+import type { MetadataState } from '../metadata/state.ts'
 import type { PartitionStats, StatsOf } from '../metadata/views.ts'
 import { packGroup } from '../protocol/groups.ts'
 import type { ReplicatedPartition } from './partition-host.ts'
@@ -9,11 +10,22 @@ import type { Partitions } from './partitions.ts'
 const NOT_HERE: PartitionStats = { segments: 1, currentOffset: Offset(0n), sizeBytes: 0n, messages: 0n }
 
 export const statsOf =
-  (partitions: Partitions): StatsOf =>
+  (state: MetadataState, partitions: Partitions): StatsOf =>
   key => {
     const partition = partitions.get(packGroup(key))
-    return partition ? partitionStats(partition) : NOT_HERE
+    return partition && !isPurging(state, partitions, partition) ? partitionStats(partition) : NOT_HERE
   }
+
+/** A purge is committed that this node has not carried out yet, or not to its end: what is still there counts as gone. */
+export const isPurging = (
+  state: MetadataState,
+  { purging }: Partitions,
+  { key, group, partition }: ReplicatedPartition,
+): boolean => {
+  if (purging.has(group.config.group)) return true
+  const committed = state.partition(key)
+  return committed !== undefined && committed.purgeGeneration !== partition.purgeGeneration
+}
 
 /** Sizes count the bytes of records, on disk and committed in memory. */
 export function partitionStats({ partition }: ReplicatedPartition): PartitionStats {

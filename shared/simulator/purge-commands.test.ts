@@ -1,0 +1,91 @@
+/** Purges and deleted segments, as a client asks for them (spec wire.md §3.4–3.5, partition.md §4.3–4.4). */
+import { describe, expect, test } from 'vitest'
+import type { Client } from '../client/client.ts'
+import { newWorld, startAll } from './testing/worlds.ts'
+import type { World } from './world.ts'
+
+const EAGER = { enforceFsync: true, messagesRequiredToSave: 1 }
+
+async function withMessages(
+  seed: bigint,
+  nodes: number,
+  count: number,
+  bytes = 10,
+): Promise<{ world: World; client: Client }> {
+  const world = newWorld({ seed, nodes })
+  await startAll(world)
+  const client = world.client([0])
+  await world.drive(client.createStream('s'))
+  await world.drive(client.createTopic('s', 't', 1, { ...EAGER, segmentSize: 1024n * 1024n }))
+  for (let number = 0; number < count; number++) await world.drive(send(client, bytes))
+  return { world, client }
+}
+
+const send = (client: Client, bytes = 10) =>
+  client.sendMessages('s', 't', { kind: 'partition', partition: 0 }, [{ payload: new Uint8Array(bytes) }])
+const all = async (world: World, client: Client) => {
+  const polled = await world.drive(
+    client.poll({ stream: 's', topic: 't', partition: 0, strategy: { kind: 'first' }, count: 1000 }),
+  )
+  return polled.messages.map(({ offset }) => offset)
+}
+const segments = (world: World, node: number) =>
+  world.replica(node).inspect.partition({ stream: 0, topic: 0, partition: 0 })!.segments
+
+describe.each([1, 3])('on %s nodes', nodes => {
+  test.each(['topic', 'stream'] as const)(
+    'RP-05 a purge of the %s is a full reset: the very next read counts nothing, and offsets begin anew',
+    async what => {
+      const { world, client } = await withMessages(61n, nodes, 12)
+      await world.drive(client.storeOffset('s', 't', 0, 7n))
+      await world.drive(what === 'topic' ? client.purgeTopic('s', 't') : client.purgeStream('s'))
+      expect(await world.drive(client.topic('s', 't'))).toMatchObject({ messagesCount: 0n, sizeBytes: 0n })
+      expect(await all(world, client)).toEqual([])
+      expect(await world.drive(client.storedOffset('s', 't', 0))).toBeUndefined()
+      expect(await world.drive(send(client))).toMatchObject({ baseOffset: 0n })
+      await world.run(3_000)
+      for (const { id } of world.nodes) {
+        const reader = world.client([id], { followLeader: false })
+        expect(await all(world, reader)).toEqual([0n])
+        expect(segments(world, id)).toHaveLength(1)
+      }
+    },
+  )
+
+  test('deleted segments go on every node, the oldest first, never the one that is written', async () => {
+    const { world, client } = await withMessages(62n, nodes, 13, 300_000)
+    await world.run(2_000)
+    const before = segments(world, 0)
+    expect(before.length).toBeGreaterThan(2)
+    await world.drive(client.deleteSegments('s', 't', 0, 1))
+    const gone = () => world.nodes.every(({ id }) => segments(world, id)[0]!.startOffset === before[1]!.startOffset)
+    expect(await world.until(gone, 10_000)).toBe(true)
+    await world.drive(client.deleteSegments('s', 't', 0, 100))
+    const active = before.at(-1)!.startOffset
+    expect(
+      await world.until(() => world.nodes.every(({ id }) => segments(world, id)[0]!.startOffset === active), 10_000),
+    ).toBe(true)
+    // Nothing is sealed now: a success, and no op.
+    const { op } = world.replica(0).inspect.metadata()
+    await world.drive(client.deleteSegments('s', 't', 0, 1))
+    expect(world.replica(0).inspect.metadata().op).toBe(op)
+    expect((await all(world, client))[0]).toBe(BigInt(active))
+  })
+})
+
+test('a purge and a deletion of what is not there have their codes', async () => {
+  const { world, client } = await withMessages(63n, 1, 1)
+  const code = (work: Promise<unknown>) =>
+    world.drive(
+      work.then(
+        () => 0,
+        (error: { status: number }) => error.status,
+      ),
+    )
+  expect(await code(client.purgeStream('gone'))).toBe(1009)
+  expect(await code(client.purgeTopic('gone', 't'))).toBe(1009)
+  expect(await code(client.purgeTopic('s', 'gone'))).toBe(2010)
+  expect(await code(client.deleteSegments('gone', 't', 0, 1))).toBe(1009)
+  expect(await code(client.deleteSegments('s', 'gone', 0, 1))).toBe(2010)
+  expect(await code(client.deleteSegments('s', 't', 9, 1))).toBe(3007)
+})
