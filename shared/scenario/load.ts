@@ -12,6 +12,8 @@ import type { Runner } from './runner.ts'
 /** A lane that lost its cluster tries again after so long. */
 const AFTER_ERROR_MS = 100
 const READ_MESSAGES = 1_000
+/** Looks again so often at an end in front of which acknowledged messages are missing; what is still missing then is. */
+const END_WAITS = 50
 const CALL_BUDGET_MS = 15_000
 
 export class Load {
@@ -76,10 +78,16 @@ export class Load {
 
   private async readBack(client: Client, partition: number): Promise<void> {
     const { stream, topic } = this.spec
-    for (let offset = 0n; ; ) {
+    const progress = this.ledger.partitions[partition]!
+    for (let offset = 0n, waits = 0; ; ) {
       const strategy = { kind: 'offset', offset } as const
       const { messages } = await client.poll({ stream, topic, partition, strategy, count: READ_MESSAGES })
-      if (messages.length === 0) return
+      if (messages.length === 0) {
+        // A backup may answer, which knows of the last commits a heartbeat later.
+        if (progress.readBack >= progress.acked || ++waits > END_WAITS) return
+        await this.runner.sleep(AFTER_ERROR_MS)
+        continue
+      }
       for (const message of messages) {
         const text = new Array<string>(message.payload.length)
         for (const [index, byte] of message.payload.entries()) text[index] = String.fromCharCode(byte)
