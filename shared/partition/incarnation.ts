@@ -55,10 +55,15 @@ export async function claimDirectory(disk: Disk, directory: string, createdRevis
       advice: 'wait until the metadata has caught up',
     })
   }
+  return { kind: 'set_aside', to: await setDirectoryAside(disk, directory) }
+}
+
+/** Renames the whole directory to a quarantine sibling; answers its name. @throws EngineError NoFreeFence, DiskError */
+export async function setDirectoryAside(disk: Disk, directory: string): Promise<string> {
   const to = await freeFence(disk, directory)
   await disk.rename(directory, to)
   await disk.syncDirectory(parentOf(directory))
-  return { kind: 'set_aside', to }
+  return to
 }
 
 /** First free name of a quarantine sibling. Only this node writes here, one boot at a time, so looking first is enough. */

@@ -9,22 +9,21 @@ import type { GroupJournal, GroupRestore } from '../consensus/contract.ts'
 import { createGroup } from '../consensus/group.ts'
 import type { CommittedPartition } from '../metadata/state.ts'
 import type { Partition } from '../partition/contract.ts'
+import { type Claim, claimDirectory, setDirectoryAside } from '../partition/incarnation.ts'
 import { openPartition } from '../partition/open.ts'
+import { PartitionRefused } from '../partition/refused.ts'
 import { packGroup } from '../protocol/groups.ts'
 import { Operation } from '../protocol/operations.ts'
 import { makeDurableDirectory } from '../storage/directories.ts'
-import { type Disk, isNotFound, readFile } from '../storage/disk.ts'
-import { joinPath, parentOf } from '../storage/paths.ts'
-import { decodePurgeGen, PURGE_GEN_BYTES, PURGE_GEN_FILE, writePurgeGen } from '../storage/purge-gen.ts'
+import { type Disk, isNotFound } from '../storage/disk.ts'
+import { joinPath } from '../storage/paths.ts'
+import { PURGE_GEN_FILE, writePurgeGen } from '../storage/purge-gen.ts'
 import { classifyName } from '../storage/segment-names.ts'
 import type { Core } from './core.ts'
 import { partitionGroupConfig } from './group-config.ts'
 import { GroupSuperblock } from './group-superblock.ts'
 import { partitionDirectory, partitionPorts, partitionSettings, ReplicatedPartition } from './partition-host.ts'
 import { PartitionSuperblock } from './partition-superblock.ts'
-
-/** Directories of dead incarnations kept beside a partition (partition.md §1). */
-const FENCED_MAX = 1000
 
 /** This node must first learn of an op that its disk has seen the effect of. Try again later. */
 export class MetadataBehind extends EngineError {}
@@ -44,24 +43,19 @@ export async function openLocalPartition(
   const group = packGroup(key)
   const directory = partitionDirectory(key)
   let existed = await exists(ports.disk, directory)
-  if (existed) {
-    const verdict = await incarnation(ports.disk, directory, createdRevision)
-    if (verdict === 'ahead') {
-      throw new MetadataBehind('MetadataBehind', `${directory} is of a later op than this node knows`, {
-        path: directory,
-      })
-    }
-    if (
-      verdict === 'dead' ||
-      (verdict === 'unnamed' && occasion === 'build' && (await holdsSegments(ports.disk, directory)))
-    ) {
-      const fenced = await setAside(ports.disk, directory)
-      core.events.partition(group.toString(), 'partition_fenced', 'fact', { path: directory, to: fenced })
-      existed = false
-    }
+  const claim = await claimFor(ports.disk, directory, createdRevision)
+  const fenced =
+    claim.kind === 'set_aside'
+      ? claim.to
+      : claim.kind === 'unnamed' && occasion === 'build' && existed && (await holdsSegments(ports.disk, directory))
+        ? await setDirectoryAside(ports.disk, directory)
+        : undefined
+  if (fenced !== undefined) {
+    core.events.partition(group.toString(), 'partition_fenced', 'fact', { path: directory, to: fenced })
+    existed = false
   }
   await makeDurableDirectory(ports.disk, directory)
-  if (!existed || (await incarnation(ports.disk, directory, createdRevision)) === 'unnamed') {
+  if (claim.kind !== 'same') {
     await writePurgeGen(ports.disk, directory, { generation: 0n, createdRevision })
   }
   const superblock = await GroupSuperblock.open(ports.disk, directory, ports.hash, core.identity)
@@ -82,7 +76,7 @@ export async function openLocalPartition(
   const restart = core.identity.replicaCount > 1 && (existed || occasion === 'boot')
   const restored = createGroup(
     partitionGroupConfig(core, group),
-    restore(superblock, restart),
+    restore(superblock, partition, restart),
     groupJournal(partition, superblock),
   )
   return new ReplicatedPartition(core, restored, partition, superblock, createdRevision)
@@ -117,8 +111,12 @@ function groupJournal(partition: Partition, superblock: GroupSuperblock): GroupJ
   }
 }
 
-/** The journal of a partition dies with its process: ops start anew, only the view is remembered. */
-function restore(superblock: GroupSuperblock, restart: boolean): GroupRestore {
+/**
+ * The journal of a partition dies with its process: ops start anew, only the view is remembered. Time goes on where the
+ * segments end, or a clock that was set back would write batches that are older than those before them.
+ */
+function restore(superblock: GroupSuperblock, partition: Partition, restart: boolean): GroupRestore {
+  const last = partition.info().segments.findLast(segment => !segment.empty)
   const view = superblock.recorded?.view ?? View(0)
   const logView = superblock.recorded?.logView ?? View(0)
   return {
@@ -130,32 +128,21 @@ function restore(superblock: GroupSuperblock, restart: boolean): GroupRestore {
     commitMin: Op(0n),
     commitMax: Op(0n),
     lastPrepareChecksum: Checksum(0n),
-    lastTimestamp: Micros(0n),
+    lastTimestamp: last?.endTimestamp ?? Micros(0n),
     join: restart ? 'probe' : 'init',
   }
 }
 
-async function incarnation(
-  disk: Disk,
-  directory: string,
-  createdRevision: bigint,
-): Promise<'same' | 'dead' | 'ahead' | 'unnamed'> {
-  let bytes: Uint8Array
+/** A directory of a later incarnation means that this node has not learnt of that one yet. */
+async function claimFor(disk: Disk, directory: string, createdRevision: bigint): Promise<Claim> {
   try {
-    bytes = await readFile(disk, joinPath(directory, PURGE_GEN_FILE), PURGE_GEN_BYTES)
+    return await claimDirectory(disk, directory, createdRevision)
   } catch (error) {
-    if (isNotFound(error)) return 'unnamed'
-    throw error
-  }
-  const verdict = decodePurgeGen(bytes)
-  if (verdict.kind !== 'valid') {
-    throw new EngineError('PurgeGenerationShort', `${directory}/${PURGE_GEN_FILE} is cut short`, {
-      path: joinPath(directory, PURGE_GEN_FILE),
-      advice: 'in a cluster, move this partition directory away and let it be rebuilt',
+    if (!(error instanceof PartitionRefused) || error.refusal !== 'IncarnationAhead') throw error
+    throw new MetadataBehind('MetadataBehind', `${directory} is of a later op than this node knows`, {
+      path: directory,
     })
   }
-  const held = verdict.createdRevision
-  return held === createdRevision ? 'same' : held < createdRevision ? 'dead' : 'ahead'
 }
 
 async function holdsSegments(disk: Disk, directory: string): Promise<boolean> {
@@ -164,20 +151,6 @@ async function holdsSegments(disk: Disk, directory: string): Promise<boolean> {
     if (part.kind === 'log' && (await disk.stat(joinPath(directory, name))).sizeBytes > 0) return true
   }
   return false
-}
-
-async function setAside(disk: Disk, directory: string): Promise<string> {
-  for (let number = 0; number < FENCED_MAX; number++) {
-    const target = `${directory}.fenced.${number}`
-    if (await exists(disk, target)) continue
-    await disk.rename(directory, target)
-    await disk.syncDirectory(parentOf(directory))
-    return target
-  }
-  throw new EngineError('FencedExhausted', `${directory} has ${FENCED_MAX} directories set aside`, {
-    path: directory,
-    advice: 'look at the .fenced directories beside it and remove what is not needed',
-  })
 }
 
 export async function exists(disk: Disk, path: string): Promise<boolean> {

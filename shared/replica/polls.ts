@@ -1,5 +1,5 @@
 /** Polls (spec wire.md §3.8.3). Served by whichever node was asked, from what it has committed. */
-import { DecodeError } from '../bytes/errors.ts'
+import { DecodeError, EngineError } from '../bytes/errors.ts'
 import { Micros, Offset } from '../bytes/units.ts'
 import type { ConsumerKey, PollStart } from '../partition/contract.ts'
 import { decodeRequest, encodeBody } from '../protocol/codec.ts'
@@ -65,9 +65,17 @@ export function pollRequest(parts: Parts, exchange: Exchange) {
     },
     error => {
       parts.core.events.group(partition.group, 'poll_failed', 'fact', { error: String(error) })
-      deny(parts, exchange, ErrorCode.TransientNotAccepted)
+      deny(parts, exchange, pollFault(error))
     },
   )
+}
+
+/** Damage is said as such: a client that only hears "try again" would try for ever. */
+function pollFault(error: unknown): number {
+  const code = error instanceof EngineError ? error.code : undefined
+  if (code === 'InvalidBatchChecksum') return ErrorCode.InvalidBatchChecksum
+  if (code === 'InvalidMessageChecksum') return ErrorCode.InvalidMessageChecksum
+  return ErrorCode.TransientNotAccepted
 }
 
 function readRequest(body: Uint8Array): PollMessages | undefined {

@@ -107,7 +107,7 @@ describe('MF-06 the primary refuses at once, through the origin', () => {
       'normal',
       0,
     ])
-    await refusedAtOnce(world, client!, 58, 'refused at boot: PurgeGenerationShort')
+    await refusedAtOnce(world, client!, 58, 'refused at boot: PurgeGenerationTorn')
   })
 
   test('because the partition was made anew', async () => {
