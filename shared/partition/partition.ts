@@ -253,7 +253,7 @@ export class SegmentedPartition implements Partition {
   }
 
   async collapse(accounted: boolean): Promise<boolean> {
-    if (!accounted || this.reservation.armedFloor > this.visibleEnd) return true
+    if (!accounted) return true
     return this.reservation.collapse(this.visibleEnd, larger(this.nextOffset(), this.visibleEnd))
   }
 

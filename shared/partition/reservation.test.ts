@@ -319,6 +319,27 @@ describe('a replica of a group', () => {
     }
   })
 
+  it('P03 keeps the jump when the batch that would take it is refused', async () => {
+    const disk = new SlowDisk(new MemoryDisk())
+    const life = await Life.open(disk, { replicaCount: 3 })
+    await life.sendEach(2)
+    life.partition.jumpTo(Offset(100_000n))
+    disk.faults.push({ operation: 'sync', ending: '.tmp', times: 1 })
+    await expect(life.send('refused')).rejects.toMatchObject({ code: 'ReservationFailed' })
+    life.superblock.off = false
+    expect([await life.send('c'), await life.send('d')]).toEqual([100_000n, 100_001n])
+  })
+
+  it('P05 a jump that nobody has taken keeps the reservation at a clean stop', async () => {
+    const life = await Life.open(new MemoryDisk(), { replicaCount: 3 })
+    await life.sendEach(2)
+    await life.partition.flush()
+    const { reserved } = life.superblock.recorded()
+    life.partition.jumpTo(Offset(reserved))
+    expect(await life.partition.collapse(true)).toBe(true)
+    expect(life.superblock.recorded().reserved).toBe(reserved)
+  })
+
   it('arms the jump again when the batch that took it is truncated', async () => {
     const life = await Life.open(new MemoryDisk(), { replicaCount: 3 })
     await life.sendEach(2)
