@@ -8,6 +8,8 @@ import type { Client } from '../../shared/client/client.ts'
 import { Command } from '../../shared/protocol/commands.ts'
 import { METADATA_GROUP } from '../../shared/protocol/groups.ts'
 import type { ClusterSpec } from '../../shared/scenario/language.ts'
+import { runScenario } from '../../shared/scenario/run.ts'
+import { killedPrimary } from '../../shared/scenario/testing/killed-primary.ts'
 import { RealRunner, type RealRunnerOptions } from './scenario-runner.ts'
 import { openSupervisor } from './supervisor.ts'
 import { buildEntry } from './testing/build-entry.ts'
@@ -67,6 +69,13 @@ const texts = async (client: Client, topic: string): Promise<string[]> => {
 }
 
 const METADATA = METADATA_GROUP.toString()
+
+test('VC-01 a primary is killed under load, the story of the simulator on real processes', async () => {
+  const runner = await open(killedPrimary.cluster)
+  const result = await runScenario(killedPrimary, runner, { hash })
+  expect(result.findings.filter(({ verdict }) => verdict !== 'pass')).toEqual([])
+  expect(result).toMatchObject({ world: 'real', verdict: 'pass' })
+})
 
 test('an election waits for the votes that a link holds, and ends when they are let go one by one', async () => {
   const runner = await open({ nodes: 3, settings: { 'cluster.heartbeat_timeout': '2 s' } })
