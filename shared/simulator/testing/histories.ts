@@ -3,6 +3,7 @@
  * losses of power, clean stops, restarts in any order, some of them late. Whatever happens, no offset is confirmed for two
  * payloads, and in the end everybody serves the same.
  */
+import { expect } from 'vitest'
 import type { CrashKind } from '../disk.ts'
 import type { World } from '../world.ts'
 import { OffsetLedger, readAll, writeUntil } from './offset-ledger.ts'
@@ -112,4 +113,32 @@ async function settled(world: World, all: readonly number[]): Promise<void> {
     return all.every(id => world.isRunning(id)) && commitsAgree(world)
   }
   if (!(await world.until(there, SETTLE_MS))) throw new Error('the nodes did not come to agree')
+}
+
+export const EAGER = { enforceFsync: true, messagesRequiredToSave: 1 }
+export const HISTORIES: readonly [string, History][] = [
+  [
+    'solo, default topic',
+    { nodes: 1, topic: { messagesRequiredToSave: 8 }, rounds: 8, kinds: ['process'], leaseOffsets: 20 },
+  ],
+  ['solo, eager topic, power lost', { nodes: 1, topic: EAGER, rounds: 8, kinds: ['drop', 'part'], leaseOffsets: 20 }],
+  [
+    'three nodes, default topic',
+    { nodes: 3, topic: { messagesRequiredToSave: 8 }, rounds: 5, kinds: ['process'], leaseOffsets: 20 },
+  ],
+  ['three nodes, eager topic', { nodes: 3, topic: EAGER, rounds: 5, kinds: ['process'], leaseOffsets: 20 }],
+  [
+    'three nodes, default topic, power lost',
+    { nodes: 3, topic: {}, rounds: 5, kinds: ['drop', 'part'], leaseOffsets: 20 },
+  ],
+]
+
+/** Lives one history and checks what must hold in the end. */
+export async function liveAndCheck(seed: bigint, history: History): Promise<void> {
+  const { ledger, contents, world } = await live(seed, history)
+  expect(ledger.acknowledged.size).toBeGreaterThan(10)
+  for (const other of contents) expect(other).toEqual(contents[0])
+  if (history.nodes === 1 && history.topic === EAGER)
+    for (const [offset, payload] of ledger.acknowledged) expect(contents[0]!.get(offset)).toBe(payload)
+  expect(world.factsOf('partition_refused')).toEqual([])
 }
