@@ -285,6 +285,7 @@ class Run {
     world.timeline.after(WATCH_MICROS, () => {
       this.watch()
       if (intact.size === world.nodes.length) return
+      if (!this.memoryIsSafe()) this.forgetMemory()
       const highest = new Map<string, bigint>()
       for (const node of intact) {
         if (!world.isRunning(node)) continue
@@ -305,8 +306,29 @@ class Run {
   /** Partition journals live in memory: when too few nodes hold one, what was acknowledged on default topics may be gone. */
   private lostMemory(node: number): void {
     this.intact.delete(node)
+    if (!this.memoryIsSafe()) this.forgetMemory()
+  }
+
+  /**
+   * True while a majority that has lost nothing can hear each other. A crash that takes a journal while another holder is
+   * cut off leaves a majority in which nobody has what was acknowledged, and which must go on by itself at some time.
+   */
+  private memoryIsSafe(): boolean {
+    const { world, intact } = this
     const quorum = Math.floor(this.profile.nodes / 2) + 1
-    if (this.intact.size >= quorum) return
+    const able = [...intact].filter(id => !world.nodes[id]!.life?.paused)
+    const hear = (a: number, b: number) =>
+      !world.links.isCut(world.nodes[a]!.id, world.nodes[b]!.id) &&
+      !world.links.isCut(world.nodes[b]!.id, world.nodes[a]!.id)
+    // Of at most five nodes every set can be looked at.
+    for (let set = 0; set < 1 << able.length; set++) {
+      const members = able.filter((_, index) => (set >> index) & 1)
+      if (members.length >= quorum && members.every(a => members.every(b => a === b || hear(a, b)))) return true
+    }
+    return false
+  }
+
+  private forgetMemory(): void {
     this.marks.add('world.memory_lost')
     this.excuse('default')
     this.checker.forgetPartitions()
