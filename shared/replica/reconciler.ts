@@ -56,8 +56,10 @@ export class Reconciler {
     const committed = this.core.machine.state.partitions()
     for (const [group, partition] of this.partitions.live) {
       const wanted = committed.get(group)
+      // Its directory must not go from under a purge; the end of that brings the next pass.
+      if (this.busy.has(group)) continue
       if (wanted?.createdRevision !== partition.createdRevision) this.remove(group, partition)
-      else if (!this.busy.has(group) && this.core.tick >= (this.failures.get(group)?.retryAt ?? 0)) {
+      else if (this.core.tick >= (this.failures.get(group)?.retryAt ?? 0)) {
         this.keepUp(group, partition, wanted)
       }
     }
@@ -105,6 +107,7 @@ export class Reconciler {
         this.partitions.purging.delete(group)
         this.busy.delete(group)
         this.failures.delete(group)
+        this.pass()
       },
       failed,
     )

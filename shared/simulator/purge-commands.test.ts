@@ -73,6 +73,24 @@ describe.each([1, 3])('on %s nodes', nodes => {
   })
 })
 
+test.each([64n, 65n, 66n, 67n])(
+  'a topic that is deleted, and made again, while it is being purged: no node falls over it (seed %s)',
+  async seed => {
+    const { world, client } = await withMessages(seed, 3, 5)
+    for (let round = 0; round < 5; round++) {
+      await world.drive(client.purgeTopic('s', 't'))
+      await world.drive(client.deleteTopic('s', 't'))
+      await world.drive(client.createTopic('s', 't', 1, EAGER))
+      expect(await world.drive(send(client))).toMatchObject({ baseOffset: 0n })
+    }
+    await world.run(3_000)
+    for (const { id, exit } of world.nodes) {
+      expect(exit).toBeUndefined()
+      expect(await all(world, world.client([id], { followLeader: false }))).toEqual([0n])
+    }
+  },
+)
+
 test('a purge and a deletion of what is not there have their codes', async () => {
   const { world, client } = await withMessages(63n, 1, 1)
   const code = (work: Promise<unknown>) =>
