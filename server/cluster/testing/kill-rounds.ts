@@ -19,6 +19,8 @@ const METADATA = METADATA_GROUP.toString()
 /** Far beyond what any step takes; a hang ends here. */
 const STEP_MS = 90_000
 const METADATA_PAUSE_MS = 40
+/** Acknowledged ops: more than a second at the pace above. */
+const LOAD_FLOWS = 30
 
 interface Write {
   readonly name: string
@@ -110,6 +112,8 @@ export class KillRounds {
     client.close()
     rounds.metadata.start()
     rounds.load.start()
+    // A load that flows, on backups that have heard their primary: before its first heartbeat they wait for it longer.
+    await rounds.until('the load flows', () => rounds.metadata.acked.length >= LOAD_FLOWS)
     return rounds
   }
 
