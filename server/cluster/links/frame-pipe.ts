@@ -189,8 +189,8 @@ export class FramePipe {
       return
     }
     const waitMs = delay ? delay.ms + Math.random() * delay.jitterMs : 0
-    // A link keeps its order, so nobody is due before the frame ahead of it.
-    const dueMs = Math.max(performance.now() + waitMs, this.delayed.at(-1)?.dueMs ?? 0)
+    // Nobody overtakes: who is due behind one that is not waits with it.
+    const dueMs = performance.now() + waitMs
     this.delayed.push({ frame, dueMs })
     this.delayedBytes += frame.length
     counters.delayed += 1
