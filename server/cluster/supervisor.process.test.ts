@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { nodeSnapshot } from '../../shared/inspection/snapshots.ts'
 import { findProcess } from '../node/process-identity.ts'
+import { readClusterFile } from './cluster-file.ts'
 import type { NodeStatus } from './contract.ts'
 import type { LaunchEntry } from './launcher.ts'
 import { type LocalSupervisor, openSupervisor, type SupervisorOptions } from './supervisor.ts'
@@ -354,6 +355,22 @@ describe('after the death of the supervisor', () => {
     await third.close({ stopNodes: true })
     expect(findProcess(stranger.pid!)?.condition).toBe('running')
   })
+})
+
+test('notes that cannot be written cost nobody the supervisor, and are written once they can be', async () => {
+  const supervisor = await supervise({ nodes: 1 })
+  await supervisor.startAll()
+  // As on a full disk: the file cannot be replaced.
+  const obstacle = join(directory, 'cluster.json.tmp')
+  mkdirSync(obstacle)
+  await supervisor.kill(0)
+  expect(node(supervisor, 0)).toMatchObject({ state: 'stopped' })
+  const noted = () => readClusterFile(directory)!.nodes[0]!.process?.pid
+  expect(noted()).toBeGreaterThan(0)
+  rmSync(obstacle, { recursive: true })
+  await until(() => noted() === undefined, 'the end of the process is noted')
+  const { pid } = await supervisor.start(0)
+  expect(noted()).toBe(pid)
 })
 
 test('clusters in two directories do not meet', async () => {

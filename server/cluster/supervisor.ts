@@ -113,6 +113,7 @@ export class LocalSupervisor implements Supervisor {
   private readonly looker: NodeJS.Timeout
   private readonly busy = new Set<number>()
   private closed = false
+  private unsaved = false
   private proxies: ClusterLinks | undefined
   private choosingPorts: Promise<void> | undefined
   /** Replicas that were running when this supervisor came. */
@@ -145,6 +146,7 @@ export class LocalSupervisor implements Supervisor {
       if (node.process && !this.adopted.includes(node.replica)) this.note(node.replica, undefined)
     this.looker = setInterval(() => {
       for (const process of this.processes) process.look()
+      if (this.unsaved) this.saveNotes()
     }, LOOK_MS)
     this.looker.unref()
   }
@@ -330,7 +332,20 @@ export class LocalSupervisor implements Supervisor {
       return found ? { ...rest, process: found } : rest
     })
     this.file = { ...this.file, nodes }
-    writeClusterFile(this.directory, this.file)
+    this.saveNotes()
+  }
+
+  /**
+   * A full disk that ends the nodes must not end whoever says so. Notes are no proof: a process that was not noted is found
+   * by the lock of its directory, so writing them may wait until it can be done.
+   */
+  private saveNotes(): void {
+    try {
+      writeClusterFile(this.directory, this.file)
+      this.unsaved = false
+    } catch {
+      this.unsaved = true
+    }
   }
 
   private changed(replica: number): void {

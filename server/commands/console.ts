@@ -2,6 +2,22 @@ import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { ExitStatus } from '../../shared/storage/ports.ts'
 
+/** npm may hand on the signal that the terminal has sent already: two within this time are one. */
+const ONE_PRESS_MS = 500
+
+const OTHER_PORT = 'choose another --port, or leave it out for a free one'
+const OTHER_DIRECTORY = 'choose another directory with --data, or mend this one'
+/** What to do about errors of the system, by their code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  EADDRINUSE: OTHER_PORT,
+  EADDRNOTAVAIL: 'name an address of this machine with --host',
+  EACCES: OTHER_DIRECTORY,
+  EEXIST: OTHER_DIRECTORY,
+  ENOTDIR: OTHER_DIRECTORY,
+  EROFS: OTHER_DIRECTORY,
+  ENOSPC: OTHER_DIRECTORY,
+}
+
 interface ConsoleCommandOptions {
   readonly nodes?: number
   readonly port?: number
@@ -68,16 +84,21 @@ export async function runConsole(options: ConsoleCommandOptions, say: (line: str
     const starting = startNodes(supervisor, say)
     await asked
     say('stopping; once more to leave the nodes running')
-    process.once('SIGINT', () => process.exit(ExitStatus.Clean))
-    process.once('SIGTERM', () => process.exit(ExitStatus.Clean))
+    const pressedMs = performance.now()
+    const leave = () => {
+      if (performance.now() - pressedMs > ONE_PRESS_MS) process.exit(ExitStatus.Clean)
+    }
+    process.on('SIGINT', leave).on('SIGTERM', leave)
     await running.close()
     await starting
     await supervisor.close({ stopNodes: true })
     return ExitStatus.Clean
   } catch (error) {
-    const { message, code } = error as NodeJS.ErrnoException
-    const advice = error instanceof EngineError && error.context.advice ? `\n${error.context.advice}` : ''
-    process.stderr.write(`${code ? `${code}: ` : ''}${message}${advice}\n`)
+    const { message, code = '' } = error as NodeJS.ErrnoException
+    const advice = error instanceof EngineError ? error.context.advice : ADVICE[code]
+    // The system's own messages begin with their code.
+    const words = code && !message.includes(code) ? `${code}: ${message}` : message
+    process.stderr.write(`${words}\n${advice ? `${advice}\n` : ''}`)
     return ExitStatus.Configuration
   }
 }
