@@ -1,0 +1,202 @@
+/**
+ * What a boot would do with a data directory (design.md §1, §7): the real boot, over an overlay that keeps every change to
+ * itself, with the network cut off and no tick given. What it wrote there is what a boot would write.
+ */
+import { EngineError } from '../bytes/errors.ts'
+import type { Hash } from '../bytes/hash.ts'
+import { Micros, ReplicaId } from '../bytes/units.ts'
+import { RULES_ON } from '../consensus/rules.ts'
+import type { RecoveryStep } from '../partition/contract.ts'
+import { HEADER_BYTES, prepareLayout } from '../protocol/headers.ts'
+import { type Disk, isNotFound } from '../storage/disk.ts'
+import { OverlayDisk } from '../storage/overlay-disk.ts'
+import type { Scheduler } from '../storage/ports.ts'
+import { readSuperblock } from '../storage/superblock.ts'
+import { decodeVsrState, encodeSuperblockRecord, encodeVsrState } from '../storage/superblock-record.ts'
+import { type PlannedWrite, TraceDisk } from '../storage/trace-disk.ts'
+import { bootReplica } from './boot.ts'
+import type { ReplicaConfig, ReplicaPorts } from './contract.ts'
+import { METADATA_DIRECTORY } from './metadata-log.ts'
+
+/** Who a data directory belongs to, by its first superblock; without one, by its log, as a node of its own. */
+export interface DirectoryIdentity {
+  readonly cluster: bigint
+  readonly replica: number
+  readonly replicaCount: number
+  readonly foundIn: string
+}
+
+export interface BootPlan {
+  /** `boots`, or the code of what would refuse it. */
+  readonly verdict: string
+  readonly message?: string
+  readonly identity: DirectoryIdentity
+  readonly steps: readonly RecoveryStep[]
+  /** Partitions that the boot would refuse to serve. */
+  readonly refused: readonly { readonly path: string; readonly code: string; readonly message: string }[]
+  readonly writes: readonly PlannedWrite[]
+}
+
+export interface PlanOptions {
+  readonly hash: Hash
+  readonly scheduler: Scheduler
+  /** Reads a superblock of 66 bytes, which has no reservation, as if its reservation were its frontier. */
+  readonly assumeUnreserved?: boolean
+}
+
+/** @throws EngineError NoIdentity when nothing says whose directory it is; DiskError of the disk below. */
+export async function planBoot(below: Disk, options: PlanOptions): Promise<BootPlan> {
+  const { hash } = options
+  const overlay = new OverlayDisk(below)
+  const partitions = await partitionDirectories(overlay)
+  const identity = await findIdentity(overlay, partitions, hash)
+  if (options.assumeUnreserved) {
+    for (const directory of [METADATA_DIRECTORY, ...partitions]) await reserve(overlay, directory, hash)
+  }
+  const disk = new TraceDisk(overlay, hash)
+  return { identity, ...(await bootOn(disk, identity, options)), writes: disk.writes }
+}
+
+/** The boot of a node that is `identity`, cut off from everybody. Ends before the first tick. */
+export async function bootOn(
+  disk: Disk,
+  identity: DirectoryIdentity,
+  { hash, scheduler }: PlanOptions,
+): Promise<Omit<BootPlan, 'identity' | 'writes'>> {
+  const steps: RecoveryStep[] = []
+  const refused: { path: string; code: string; message: string }[] = []
+  const ports: ReplicaPorts = {
+    disk,
+    hash,
+    scheduler,
+    clock: { nowMicros: () => Micros(0n), monoMicros: () => 0 },
+    entropy: { u64: () => 1n, bytes: length => new Uint8Array(length) },
+    halt: {
+      fatal: (_, error) => {
+        throw error
+      },
+    },
+    passwords: { hash: async () => '', verify: async () => false },
+    replicaLinks: { send: () => false, isConnected: () => false },
+    clientLinks: { send: () => {}, close: () => {} },
+    sink: {
+      emit: ({ kind, data }) => {
+        if (kind !== 'recovery_step') return 0
+        const { step, path, verdict, ...detail } = data as Record<string, string>
+        steps.push({ step: step!, path: path!, verdict: verdict!, detail })
+        if (step === 'partition' && verdict === 'refused')
+          refused.push({ path: path!, code: detail.code ?? '', message: detail.message ?? '' })
+        return 0
+      },
+      wantsFlow: () => false,
+      count: () => {},
+    },
+  }
+  try {
+    const replica = await bootReplica(planConfig(identity), ports)
+    const all = replica.inspect
+      .recovery()
+      .steps.map(({ step, path, verdict, detail }) => ({ step, path, verdict, detail }))
+    steps.splice(0, steps.length, ...all)
+    const verdict = refused.length === 0 ? 'boots' : 'boots_without_some_partitions'
+    return { verdict, steps, refused }
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error
+    return { verdict: error.code, message: error.message, steps, refused }
+  }
+}
+
+async function listOrNothing(disk: Disk, path: string): Promise<string[]> {
+  try {
+    return await disk.list(path)
+  } catch (error) {
+    if (isNotFound(error)) return []
+    throw error
+  }
+}
+
+/** `streams/S/topics/T/partitions/P` with numbers for names. */
+async function partitionDirectories(disk: Disk): Promise<string[]> {
+  let found = ['']
+  for (const part of ['streams', 'topics', 'partitions']) {
+    const next: string[] = []
+    for (const parent of found) {
+      const folder = parent === '' ? part : `${parent}/${part}`
+      for (const name of await listOrNothing(disk, folder)) if (/^\d+$/.test(name)) next.push(`${folder}/${name}`)
+    }
+    found = next
+  }
+  return found
+}
+
+async function findIdentity(disk: Disk, partitions: readonly string[], hash: Hash): Promise<DirectoryIdentity> {
+  for (const directory of [METADATA_DIRECTORY, ...partitions]) {
+    const { verdict } = await readSuperblock(disk, directory, hash)
+    if (verdict.kind !== 'present') continue
+    const { cluster, replicaId, replicaCount } = decodeVsrState(verdict.payload).state
+    return { cluster, replica: replicaId, replicaCount, foundIn: `${directory}/superblock.${verdict.winner}` }
+  }
+  const path = `${METADATA_DIRECTORY}/journal.wal`
+  if ((await listOrNothing(disk, METADATA_DIRECTORY)).includes('journal.wal')) {
+    const file = await disk.open(path, 'read')
+    try {
+      const bytes = new Uint8Array(HEADER_BYTES)
+      if ((await file.read(0, bytes)) === bytes.length) {
+        const { cluster, replica } = prepareLayout.decode(bytes)
+        return { cluster, replica, replicaCount: 1, foundIn: path }
+      }
+    } finally {
+      await file.close()
+    }
+  }
+  throw new EngineError('NoIdentity', 'neither a superblock nor a log says whose directory this is', {
+    advice: 'name the directory of one node, the one with metadata/ and streams/ in it',
+  })
+}
+
+/** Puts 74-byte records in the place of 66-byte ones, in the overlay only. */
+async function reserve(disk: Disk, directory: string, hash: Hash): Promise<void> {
+  const reading = await readSuperblock(disk, directory, hash)
+  for (const slot of ['a', 'b'] as const) {
+    const read = reading[slot].class
+    if (read.kind !== 'valid' || read.payload.length !== 66) continue
+    const { state } = decodeVsrState(read.payload)
+    const payload = encodeVsrState({ ...state, offsetReserved: state.offsetFrontier })
+    const file = await disk.open(`${directory}/superblock.${slot}`, 'create')
+    await file.write(0, [encodeSuperblockRecord({ sequence: read.sequence, payload }, hash)])
+    await file.close()
+  }
+}
+
+function planConfig({ cluster, replica, replicaCount }: DirectoryIdentity): ReplicaConfig {
+  return {
+    clusterEnabled: replicaCount > 1,
+    clusterName: 'plan',
+    clusterId: cluster,
+    replica: ReplicaId(replica),
+    nodes: Array.from({ length: replicaCount }, (_, id) => ({
+      replica: ReplicaId(id),
+      name: `node-${id}`,
+      ip: '127.0.0.1',
+      ports: { tcp: 0, quic: 0, http: 0, websocket: 0 },
+    })),
+    root: { username: 'iggy', password: 'iggy' },
+    timers: {
+      prepare: 25,
+      commitMessage: 50,
+      normalHeartbeat: 500,
+      startViewChangeMessage: 50,
+      doViewChangeMessage: 50,
+      viewChangeStatus: 500,
+      requestStartView: 100,
+      repairRetry: 100,
+    },
+    probeAttemptsMax: 5,
+    repairChunkMax: 128,
+    metadata: { prepareQueueDepth: 32, journalSlots: 1024, clientsTableMax: 8192 },
+    partition: { prepareQueueDepth: 32, evictedRingCapacity: 4096, evictedRingBytesMax: 16 * 1024 * 1024 },
+    validateChecksum: true,
+    messageBytesMax: 64 * 1024 * 1024,
+    rules: RULES_ON,
+  }
+}
