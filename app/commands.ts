@@ -6,7 +6,7 @@
 import type { NodeAction, ProcessState } from '../shared/inspection/api.ts'
 import { ACTION_NAMES, actOnLoad, actOnNode } from './data/actions.ts'
 import { createCell } from './data/cell.ts'
-import { paused, retryNow, shown, togglePause } from './data/store.ts'
+import { paused, resumeView, retryNow, shown, stepMoment, togglePause } from './data/store.ts'
 import { token } from './data/token.ts'
 import type { Command } from './keys.ts'
 import { flipTheme, setTheme } from './prefs.ts'
@@ -54,6 +54,23 @@ export function commandList(go: Go): Command[] {
       key: ' ',
       run: togglePause,
     },
+    { id: 'time.back', group: 'View', name: 'Step back one event', key: ',', run: () => stepMoment(-1, false) },
+    { id: 'time.next', group: 'View', name: 'Step forward one event', key: '.', run: () => stepMoment(1, false) },
+    {
+      id: 'time.turn.back',
+      group: 'View',
+      name: 'Back to the last change of view or process',
+      key: '[',
+      run: () => stepMoment(-1, true),
+    },
+    {
+      id: 'time.turn.next',
+      group: 'View',
+      name: 'On to the next change of view or process',
+      key: ']',
+      run: () => stepMoment(1, true),
+    },
+    { id: 'time.live', group: 'View', name: 'Go live', key: 'g', run: resumeView },
     { id: 'view.log', group: 'View', name: 'Open or close the log', key: 'l', run: () => logOpen.set(open => !open) },
     { id: 'view.theme', group: 'View', name: 'Switch theme', key: 't', run: flipTheme },
     { id: 'view.theme.system', group: 'View', name: 'Theme as the system says', run: () => setTheme('system') },

@@ -46,18 +46,7 @@ export const searchSchemas = {
     /** Nonce of the selected forward, hex. */
     id: z.string().regex(/^[0-9a-f]{1,32}$/),
   },
-  recoveries: { run: z.string().regex(/^R-[0-9]{1,6}$/), table: flag },
-  timeline: {
-    group: decimalText,
-    q: z.string().max(255),
-    /** Window, milliseconds since the Unix epoch. */
-    from: decimalText,
-    to: decimalText,
-    /** Selected event: `boot.seq`, which is the same in every tab. */
-    sel: z.string().regex(/^[0-9a-f]{1,32}\.[0-9]{1,16}$/),
-    whole: flag,
-    table: flag,
-  },
+  recoveries: { run: z.string().regex(/^R-[0-9]{1,6}$/) },
   settings: {},
 } as const
 export type ScreenName = keyof typeof searchSchemas

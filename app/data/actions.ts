@@ -20,7 +20,7 @@ import { liveSource } from './live.ts'
 import { toast } from './notices.ts'
 import { queryClient } from './queries.ts'
 import { SourceError } from './source.ts'
-import { connection, shown } from './store.ts'
+import { asOf, connection, shown } from './store.ts'
 import { token } from './token.ts'
 
 /** Random, not secret: only unlike every other key of this console's run. */
@@ -146,8 +146,10 @@ export async function createTopic(body: z.input<typeof createTopicBody>): Promis
 export function useForbidden(): string | undefined {
   const readOnly = useCell(shown, state => state.view.readOnly)
   const known = useCell(token)
+  const past = useCell(asOf) !== undefined
   const lost = useCell(connection, link => link.state !== 'live')
   if (lost) return 'The console does not answer; nothing can be asked of it now.'
+  if (past) return 'What is shown is in the past: go live first.'
   if (readOnly) return 'This console was started with --read-only.'
   if (known === undefined) return 'Changes need the token that was printed when the console started.'
   return undefined

@@ -22,6 +22,10 @@ export interface Recovery {
   /** First new primary of every group that elected one, milliseconds after the fault. */
   readonly elections: Readonly<Record<string, number>>
   readonly stalled: boolean
+  /** Last step of the way back that the nodes told, milliseconds after the fault. */
+  readonly lastStep?: number
+  /** It was seen on its way: the moment it had caught up is then known, and otherwise only its last step. */
+  readonly seenBehind?: boolean
   readonly seconds: readonly { readonly atMs: number; readonly acked: number }[]
   readonly ledger:
     | (Pick<LoadState['ledger'], 'sent' | 'acked' | 'unknown' | 'readBack' | 'lost' | 'duplicate'> & {
@@ -40,6 +44,7 @@ const OPEN_MS = 10 * 60_000
 export const BEFORE_MS = 5_000
 export const AFTER_MS = 90_000
 
+const STEPS_BACK = new Set(['view_adopted', 'repair_finished', 'transfer_installed'])
 const NOTICES = new Set(['heartbeat_missed', 'view_change_started'])
 
 /** Every event in order; runs are newest first. */
@@ -56,6 +61,12 @@ export function foldRecovery(runs: readonly Recovery[], event: EventEnvelope): r
   }
   if (event.kind === 'load_stalled') return patch(runs, atMs, run => ({ ...run, stalled: true }))
   if (event.kind === 'load_recovered') return mark(runs, atMs, 'acknowledged', () => true)
+  if (STEPS_BACK.has(event.kind))
+    return patch(runs, atMs, run =>
+      run.nodes.includes(event.node) && run.marks.started !== undefined && run.marks.caughtUp === undefined
+        ? { ...run, lastStep: atMs - run.faultMs }
+        : run,
+    )
   if (NOTICES.has(event.kind)) return mark(runs, atMs, 'noticed', run => !run.nodes.includes(event.node))
   if (event.kind === 'view_started')
     return patch(runs, atMs, run => {
@@ -71,8 +82,12 @@ export function observeRecovery(runs: readonly Recovery[], view: ClusterView, no
   const run = runs[0]
   if (!run || nowMs - run.faultMs > OPEN_MS) return runs
   let next = run
-  if (run.marks.started !== undefined && run.marks.caughtUp === undefined && caughtUp(view, run.nodes, nowMs))
-    next = { ...next, marks: { ...next.marks, caughtUp: Math.max(0, nowMs - run.faultMs) } }
+  if (run.marks.started !== undefined && run.marks.caughtUp === undefined) {
+    if (caughtUp(view, run.nodes, nowMs)) {
+      const told = run.lastStep !== undefined && !run.seenBehind ? run.lastStep : nowMs - run.faultMs
+      next = { ...next, marks: { ...next.marks, caughtUp: Math.max(run.marks.started, told) } }
+    } else if (!run.seenBehind && view.groups.size > 0) next = { ...next, seenBehind: true }
+  }
   const { load } = view
   if (load && load.run !== null && (run.ledger === undefined || run.ledger.run === load.run)) {
     const { sent, acked, unknown, readBack, lost, duplicate } = load.ledger

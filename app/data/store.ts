@@ -6,6 +6,7 @@
 
 import type { StreamMessage } from '../../shared/inspection/api.ts'
 import { fold } from '../../shared/inspection/fold.ts'
+import { kindSpec } from '../../shared/inspection/kinds.ts'
 import { type ClusterView, EMPTY_VIEW, msOf } from '../../shared/inspection/view.ts'
 import { createCell } from './cell.ts'
 import { onFrame } from './frame.ts'
@@ -14,6 +15,23 @@ import { recordLag } from './lag.ts'
 import { foldRecovery, observeRecovery, type Recovery } from './recoveries.ts'
 import { EventRing } from './ring.ts'
 import type { Connection, Source, Stream } from './source.ts'
+
+/** Some minutes of a cluster at work, some thousand steps back. */
+const MOMENTS_MAX = 2_400
+/** In a burst of more facts than this in one batch, the batch is one moment. */
+const BURST_FACTS = 16
+/** A picture at least this often, so that a scrub over quiet time finds ages that fit. */
+const MOMENT_STEP_MS = 1_000
+const TURNING = new Set([
+  'view_started',
+  'view_change_started',
+  'view_adopted',
+  'process_exited',
+  'process_started',
+  'process_paused',
+  'process_resumed',
+])
+const moments: Moment[] = []
 
 const RECOVERIES_KEY = 'quorumscope.recoveries'
 /** Ages are printed to the second; four steps a second keep them honest without flicker. */
@@ -26,6 +44,12 @@ export interface Shown {
   /** Ring ordinals below this are part of the picture. */
   readonly until: number
 }
+/** The whole picture after one event: the fold shares what did not change, so a picture costs little. */
+export interface Moment extends Shown {
+  readonly atMs: number
+  /** A view changed, or a process ended or started. */
+  readonly turning: boolean
+}
 export interface Paused {
   readonly atMs: number
   readonly events: number
@@ -35,6 +59,8 @@ export const ring = new EventRing()
 export const latest = createCell<ClusterView>(EMPTY_VIEW)
 export const shown = createCell<Shown>({ view: EMPTY_VIEW, until: 0 })
 export const paused = createCell<Paused | undefined>(undefined)
+/** The moment that is shown instead of the present; only while the view is paused. */
+export const asOf = createCell<Moment | undefined>(undefined)
 export const connection = createCell<Connection>({ state: 'connecting' })
 /** Now by the console's clock; `viewNow` stands still while the view is paused. */
 export const realNow = createCell<number>(Date.now())
@@ -132,7 +158,8 @@ function apply(): void {
         }
       }
     } else if (message.event === 'gap') ring.push(message.data, receivedMs)
-    view = fold(view, message)
+    if (message.event === 'batch') view = foldMoments(view, message.data, ring.next - message.data.length)
+    else view = fold(view, message)
   }
   for (const message of messages) {
     // Another run of the console counts anew.
@@ -150,6 +177,8 @@ function apply(): void {
   const now = consoleNow()
   realNow.set(now)
   keepRecoveries(observeRecovery(runs, view, now))
+  if (historySeq > 0 && view.seq >= historySeq && now - (moments.at(-1)?.atMs ?? 0) >= MOMENT_STEP_MS)
+    pushMoment({ view, until: ring.next, atMs: now, turning: false })
   if (paused.get() === undefined) {
     viewNow.set(now)
     shown.set({ view, until: ring.next })
@@ -166,12 +195,75 @@ function apply(): void {
   }
 }
 
+/** Folds a batch and keeps the picture after each fact of weight; equal to folding it whole. */
+function foldMoments(start: ClusterView, items: Batch, base: number): ClusterView {
+  const fresh = items.filter(
+    item =>
+      !('fromSeq' in item) &&
+      (item.consoleSeq ?? 0) > historySeq &&
+      item.class === 'fact' &&
+      !kindSpec(item.kind)?.routine,
+  )
+  let view = start
+  let from = 0
+  const upTo = (end: number, at: Batch[number]): void => {
+    view = fold(view, { event: 'batch', data: items.slice(from, end) })
+    from = end
+    keepMoment(view, base + end, at)
+  }
+  if (fresh.length <= BURST_FACTS) for (const fact of fresh) upTo(items.indexOf(fact) + 1, fact)
+  if (from < items.length) view = fold(view, { event: 'batch', data: items.slice(from) })
+  const last = items.at(-1)
+  if (last && fresh.length > BURST_FACTS) keepMoment(view, base + items.length, fresh.find(isTurning) ?? last)
+  return view
+}
+type Batch = Extract<StreamMessage, { event: 'batch' }>['data']
+const isTurning = (item: Batch[number]): boolean => TURNING.has(item.kind)
+
+function keepMoment(view: ClusterView, until: number, item: Batch[number]): void {
+  const atMs = 'receivedWallUs' in item && item.receivedWallUs !== undefined ? msOf(item.receivedWallUs) : consoleNow()
+  pushMoment({ view, until, atMs, turning: isTurning(item) })
+}
+function pushMoment(moment: Moment): void {
+  // Events of several nodes arrive in order of receipt, but for a millisecond or two.
+  moments.push({ ...moment, atMs: Math.max(moment.atMs, moments.at(-1)?.atMs ?? 0) })
+  if (moments.length > MOMENTS_MAX) moments.splice(0, moments.length - MOMENTS_MAX)
+}
+
+/** Shows one moment of the past. Everything that is drawn from the fold is of that moment; the present goes on unseen. */
+export function showMoment(moment: Moment): void {
+  pauseView()
+  asOf.set(moment)
+  viewNow.set(moment.atMs)
+  shown.set(moment)
+}
+
+/** To the neighbouring event, or to the neighbouring turning point. Forward beyond the pause changes nothing. */
+export function stepMoment(direction: -1 | 1, turning: boolean): void {
+  pauseView()
+  const edge = paused.get()!.events
+  const here = asOf.get()?.until ?? edge
+  const wanted = (moment: Moment): boolean =>
+    (direction < 0 ? moment.until < here : moment.until > here) && moment.until <= edge && (!turning || moment.turning)
+  const found = direction < 0 ? moments.findLast(wanted) : moments.find(wanted)
+  if (found) showMoment(found)
+}
+
+/** The last moment not after `ms`; the oldest one kept when there is none. */
+export function scrubTo(ms: number): void {
+  const edge = paused.get()?.events ?? ring.next
+  const kept = moments.filter(moment => moment.until <= edge)
+  const found = kept.findLast(moment => moment.atMs <= ms) ?? kept[0]
+  if (found) showMoment(found)
+}
+
 export function pauseView(): void {
   if (paused.get() === undefined) paused.set({ atMs: viewNow.get(), events: ring.next })
 }
 export function resumeView(): void {
   if (paused.get() === undefined) return
   paused.set(undefined)
+  asOf.set(undefined)
   viewNow.set(consoleNow())
   shown.set({ view: latest.get(), until: ring.next })
 }

@@ -1,11 +1,13 @@
-import { Outlet, useNavigate } from '@tanstack/react-router'
+import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { commandList, type Go, helpOpen, paletteOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
 import { addressNotes, dismissAddressNotes } from '../data/notices.ts'
+import { asOf, paused } from '../data/store.ts'
 import { type Command, pressedKey } from '../keys.ts'
 import { prefs } from '../prefs.ts'
 import { ErrorBoundary } from '../ui/error-boundary.tsx'
+import { clock } from '../ui/format.ts'
 import { GlyphSprite } from '../ui/glyph.tsx'
 import { PoliteLine, Toasts } from '../ui/toasts.tsx'
 import { LogDrawer } from './log-drawer.tsx'
@@ -42,6 +44,7 @@ export function Shell() {
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
         <main className="main" id="main" tabIndex={0}>
           <AddressNotes />
+          <AsOfNote />
           <ErrorBoundary what="This screen">
             <Outlet />
           </ErrorBoundary>
@@ -53,6 +56,22 @@ export function Shell() {
       <PoliteLine />
       <Sheets commands={() => commandList(go)} />
     </>
+  )
+}
+
+/** Above every screen while it shows the past. */
+function AsOfNote() {
+  const past = useCell(asOf)
+  const frozen = useCell(paused)
+  const screen = useRouterState({ select: state => state.matches.at(-1)?.routeId })
+  if (past === undefined) return null
+  return (
+    <p className="as-of-note" role="status">
+      <b>As of {clock(past.atMs)}.</b>{' '}
+      {screen === '/cluster'
+        ? 'Slots and links are asked of the nodes and not kept: they are left out.'
+        : `What this screen asks of the nodes is not kept in history: it is as of the pause, ${clock(frozen?.atMs ?? past.atMs)}.`}
+    </p>
   )
 }
 

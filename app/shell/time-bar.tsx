@@ -3,9 +3,21 @@ import { memo } from 'react'
 import { kindSpec } from '../../shared/inspection/kinds.ts'
 import { useCell } from '../data/cell.ts'
 import type { RingEvent } from '../data/ring.ts'
-import { connection, paused, realNow, resumeView, ring, shown, togglePause, viewNow } from '../data/store.ts'
+import {
+  asOf,
+  connection,
+  paused,
+  realNow,
+  resumeView,
+  ring,
+  scrubTo,
+  shown,
+  stepMoment,
+  togglePause,
+  viewNow,
+} from '../data/store.ts'
 import { clock, clockShort, duration, grouped } from '../ui/format.ts'
-import { Glyph } from '../ui/glyph.tsx'
+import { Glyph, type GlyphName } from '../ui/glyph.tsx'
 import { factLook } from '../ui/states.ts'
 
 const WINDOW_MS = 60_000
@@ -23,6 +35,8 @@ export function TimeBar() {
   return (
     <section className="timebar" aria-label="Time">
       <div className="transport">
+        <StepButton glyph="first" name="Back to the last change of view or process" run={() => stepMoment(-1, true)} />
+        <StepButton glyph="prev" name="Step back one event" run={() => stepMoment(-1, false)} />
         <button
           className="iconbtn"
           type="button"
@@ -32,6 +46,8 @@ export function TimeBar() {
         >
           <Glyph name={frozen === undefined ? 'pause' : 'play'} />
         </button>
+        <StepButton glyph="next" name="Step forward one event" run={() => stepMoment(1, false)} />
+        <StepButton glyph="last" name="On to the next change of view or process" run={() => stepMoment(1, true)} />
       </div>
       <Strip />
       <div className="where" data-testid="live-age">
@@ -42,6 +58,14 @@ export function TimeBar() {
         )}
       </div>
     </section>
+  )
+}
+
+function StepButton(props: { glyph: GlyphName; name: string; run: () => void }) {
+  return (
+    <button type="button" className="iconbtn" aria-label={props.name} title={props.name} onClick={props.run}>
+      <Glyph name={props.glyph} />
+    </button>
   )
 }
 
@@ -59,7 +83,21 @@ function LiveAge(props: { lost: boolean }) {
 function PausedAge(props: { atMs: number; since: number }) {
   const now = useCell(realNow)
   useCell(shown)
+  const past = useCell(asOf)
   const waits = ring.next - props.since
+  if (past !== undefined) {
+    return (
+      <>
+        <span className="num ink-1" data-testid="as-of" data-at-ms={past.atMs}>
+          as of {clock(past.atMs)}
+        </span>
+        <span className="micro ink-3">{duration(now - past.atMs)} ago</span>
+        <button type="button" className="btn small main-act" onClick={resumeView}>
+          Go live
+        </button>
+      </>
+    )
+  }
   return (
     <>
       <span className="num ink-1">{clock(props.atMs)}</span>
@@ -77,8 +115,13 @@ const bucketOf = (now: number): number => Math.floor(now / BUCKET_MS)
 
 /** Bars count events of all nodes; glyphs are facts of weight. Drawn anew once a bucket, four times a second. */
 const Strip = memo(function Strip() {
-  const edge = useCell(viewNow, bucketOf)
-  const until = useCell(shown, state => state.until)
+  const frozen = useCell(paused)
+  const past = useCell(asOf)
+  const liveEdge = useCell(viewNow, bucketOf)
+  const liveUntil = useCell(shown, state => state.until)
+  // The strip stays where it was paused; the head moves over it.
+  const edge = frozen === undefined ? liveEdge : bucketOf(frozen.atMs)
+  const until = frozen === undefined ? liveUntil : frozen.events
   const toMs = (edge + 1) * BUCKET_MS
   const fromMs = toMs - WINDOW_MS
   const counts = ring.histogram(fromMs, toMs, BUCKETS, until)
@@ -93,7 +136,19 @@ const Strip = memo(function Strip() {
     path += `M${((index + 0.5) / BUCKETS) * STRIP_WIDTH} ${BASE_Y}v${-Math.round(height * 10) / 10}`
   })
   return (
-    <div className="stripbox">
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the step buttons and their keys do the same
+    // biome-ignore lint/a11y/noStaticElementInteractions: the picture is the pointer's shortcut only
+    <div
+      className="stripbox"
+      title="Click to go to a moment"
+      onClick={event => {
+        const box = event.currentTarget.getBoundingClientRect()
+        scrubTo(fromMs + ((event.clientX - box.left) / box.width) * WINDOW_MS)
+      }}
+    >
+      {past !== undefined && past.atMs >= fromMs && (
+        <span className="playhead" style={{ left: `${((past.atMs - fromMs) / WINDOW_MS) * 100}%` }} />
+      )}
       <svg
         className="strip"
         viewBox={`0 0 ${STRIP_WIDTH} 40`}

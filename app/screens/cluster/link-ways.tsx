@@ -15,7 +15,7 @@ const ASIDE = 7
 const GLYPH = 13
 const GATE_GLYPHS_MAX = 3
 
-export function LinkWays({ link, links }: { link: RingLink; links: Links }) {
+export default function LinkWays({ link, links }: { link: RingLink; links: Links }) {
   const find = (from: number, to: number): LinkStatus | undefined =>
     links.links.find(way => way.from === from && way.to === to)
   const there = find(link.from, link.to)

@@ -28,21 +28,21 @@ import type { Links } from './use-links.ts'
 
 const DELAY_MS = 500
 
-export function LinksSide(props: { view: ClusterView; links: Links }) {
+export default function LinksSide(props: { view: ClusterView; links: Links }) {
   const { links, rates, takenWallUs } = props.links
   const held = heldFrames(links)
   const faulty = links.filter(way => way.faults.length > 0).length
   const stepping = holdsVotes(links)
   const ids = replicaIds(props.view)
   const skips = links.map(way => ({ way, ahead: staleAhead(way, VOTES_HOLD) })).filter(item => item.ahead > 0)
-  if (takenWallUs !== undefined && links.length === 0)
-    return <p className="note">A cluster of one node has no links.</p>
+  if (takenWallUs === undefined) return <p className="note">Nothing is known of the links at this moment.</p>
+  if (links.length === 0) return <p className="note">A cluster of one node has no links.</p>
   return (
     <Scroll name="Links">
       <section className="card" aria-label="Step the votes" data-testid="votes-gate" data-holding={stepping}>
         <header className="card-head">
           <h3>Step the votes</h3>
-          <Age atMs={takenWallUs === undefined ? undefined : msOf(takenWallUs)} push />
+          <Age atMs={msOf(takenWallUs)} push />
         </header>
         <p className="card-line wrap">
           {stepping

@@ -1,5 +1,6 @@
 /** A card a node: what its process does, what it holds in memory and on disk, and the acts upon it. */
 import { Link } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
 import type { NodeAction } from '../../../shared/inspection/api.ts'
 import { replicaIds, standingOf } from '../../../shared/inspection/belief.ts'
 import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
@@ -11,12 +12,15 @@ import { CopyButton } from '../../ui/copy.tsx'
 import { bytesShort, count, duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph, type GlyphName } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
+import { Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState } from '../../ui/states.ts'
-import { LinksSide } from './links-pane.tsx'
 import type { Links } from './use-links.ts'
+
+/** Fetched when first asked for: the first screen has a budget. */
+const LinksSide = lazy(() => import('./links-pane.tsx'))
 
 export function NodesPane(props: {
   view: ClusterView
@@ -47,7 +51,9 @@ export function NodesPane(props: {
       }
     >
       {props.side === 'links' ? (
-        <LinksSide view={props.view} links={props.links} />
+        <Suspense fallback={<Skeleton what="links" rows={5} />}>
+          <LinksSide view={props.view} links={props.links} />
+        </Suspense>
       ) : (
         <Scroll name="Node cards">
           {ids.map(id => (

@@ -3,7 +3,7 @@
  * as both ends report them, the slots that hold its view, and the timer that decides what it does next.
  */
 import { useNavigate } from '@tanstack/react-router'
-import { useLayoutEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useLayoutEffect, useRef, useState } from 'react'
 import { ageMsOf, livenessOf, replicaIds, type Standing, standingOf } from '../../../shared/inspection/belief.ts'
 import type { GroupSnapshotJson, SuperblocksSnapshot } from '../../../shared/inspection/snapshots.ts'
 import { type ClusterView, msOf, type NodeProcess } from '../../../shared/inspection/view.ts'
@@ -17,8 +17,10 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { nodeState } from '../../ui/states.ts'
-import { LinkWays } from './link-ways.tsx'
 import type { Links } from './use-links.ts'
+
+/** Drawn a moment later than the ring: the first screen has a budget. */
+const LinkWays = lazy(() => import('./link-ways.tsx'))
 
 type SuperblockGroup = SuperblocksSnapshot['groups'][number]
 type Slot = SuperblockGroup['slots'][number]
@@ -104,9 +106,11 @@ function RingPicture(
       {layout.links.map(link => (
         <LinkLine key={`${link.from}-${link.to}`} link={link} view={view} now={now} />
       ))}
-      {layout.links.map(link => (
-        <LinkWays key={`${link.from}-${link.to}`} link={link} links={props.links} />
-      ))}
+      <Suspense fallback={null}>
+        {layout.links.map(link => (
+          <LinkWays key={`${link.from}-${link.to}`} link={link} links={props.links} />
+        ))}
+      </Suspense>
       {layout.nodes.map((node, index) => (
         <NodeMark
           key={ids[index]}
