@@ -220,6 +220,9 @@ describe('bad requests', () => {
     for (const url of [
       '/api/nodes/x/wal',
       '/api/nodes/-1/wal',
+      '/api/nodes/0x0/wal',
+      '/api/nodes/0e0/wal',
+      '/api/nodes/%/wal',
       '/api/nodes/0/groups/0x1',
       '/api/nodes/0/groups/01',
       '/api/nodes/0/partitions/0/5000/0',

@@ -2,7 +2,7 @@
  * The console's HTTP application: access rules first, then routes, then the page. It owns the hub and the load for as
  * long as it runs, and nothing of the cluster's processes.
  */
-import Fastify, { type FastifyError, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Hash } from '../../shared/bytes/hash.ts'
 import type { Credentials } from '../../shared/client/client.ts'
 import type { Supervisor } from '../cluster/contract.ts'
@@ -54,6 +54,8 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
     bodyLimit: BODY_BYTES_MAX,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 300 },
+    // An address that cannot be read gets no further than here; like every failure it says its code and what to do.
+    frameworkErrors: (error, _request, reply) => sendError(reply, understand(error)),
   })
   const hub = new Hub({
     supervisor: options.supervisor,
@@ -73,7 +75,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
   app.setErrorHandler((error: FastifyError | ConsoleError, _request, reply) => {
     const known = understand(error)
     if (known.code === 'CON_INTERNAL') options.onError?.(error)
-    return reply.status(known.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(known.toJSON()))
+    return sendError(reply, known)
   })
   app.addHook('onSend', async (request, reply) => {
     if (request.url.startsWith('/api/')) void reply.header('cache-control', 'no-store')
@@ -103,6 +105,9 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
     },
   }
 }
+
+const sendError = (reply: FastifyReply, error: ConsoleError) =>
+  reply.status(error.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(error.toJSON()))
 
 /** A POST without a body is legal for actions, also when it says that its body is JSON. */
 function acceptEmptyJson(app: FastifyInstance): void {

@@ -71,6 +71,8 @@ function parse(schema: Shape, value: unknown, where: string): unknown {
 }
 
 /* Text of URLs to values. */
-export const nodeId = z.coerce.number().int().min(0).max(31)
-export const smallInt = (max: number) => z.coerce.number().int().min(0).max(max)
+/** Digits and nothing else: `0x1` and `1e0` are numbers to JavaScript, and name nothing here. */
+const digits = z.string().regex(/^\d{1,15}$/, 'must be a decimal number')
+export const smallInt = (max: number) => digits.transform(Number).pipe(z.number().int().min(0).max(max))
+export const nodeId = smallInt(31)
 export const u64Text = z.string().regex(/^(0|[1-9][0-9]{0,19})$/, 'must be an unsigned decimal number')
