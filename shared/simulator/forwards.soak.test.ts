@@ -16,7 +16,13 @@ setFlagsFromString('--expose_gc')
 const collect = runInNewContext('gc') as () => void
 
 test('MF-04 a hundred thousand forwards, half of them refused or timed out, leave nothing parked and no memory behind', async () => {
-  const world = newWorld({ seed: 71n, nodes: 3, factsMax: 1_000 })
+  const world = newWorld({
+    seed: 71n,
+    nodes: 3,
+    factsMax: 1_000,
+    // A ring that is full soon: until it is, every op adds to it.
+    config: { partition: { prepareQueueDepth: 32, evictedRingCapacity: 64, evictedRingBytesMax: 1 << 20 } },
+  })
   await startAll(world)
   const admin = world.client([0])
   await world.drive(admin.createStream('s'))
