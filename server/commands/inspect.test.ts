@@ -50,6 +50,19 @@ describe.skipIf(goldenAbsent)('inspect of a real directory', () => {
     return dir
   }
 
+  it('says what a boot would do, refuses a superblock without a reservation by name, and leaves no trace', async () => {
+    const dir = await copy('three-clean/node-1')
+    const before = await traces(dir)
+    let text = ''
+    const out = { write: (more: string) => (text += more) }
+    expect(await runInspect(dir, { verify: false, json: true, plan: true }, out, out)).toBe(1)
+    expect(JSON.parse(text)).toMatchObject({ ok: false, verdict: 'WrongLength', writes: [] })
+    text = ''
+    await runInspect(dir, { verify: false, json: false, plan: true, assumeUnreserved: true }, out, out)
+    expect(text).toMatch(/^verdict: (?!WrongLength)/m)
+    expect(await traces(dir)).toEqual(before)
+  })
+
   it('exits 0 over a sound one, with one JSON object, and leaves no trace', async () => {
     const dir = await copy('three-clean/node-1')
     const before = await traces(dir)
