@@ -62,6 +62,9 @@ export function onPrepare(s: GroupState, from: ReplicaId, { header, bytes }: Fra
     ignored(s, `corrupt_${verdict}`, from, op)
     return
   }
+  // A primary that prepares has been heard in this boot: the patience for one that may still be starting ends here.
+  const { normalHeartbeat } = s.timers
+  if (normalHeartbeat.remaining > normalHeartbeat.period) normalHeartbeat.start()
   learnCommit(s, header.commit)
   accept(s, from, header, bytes)
   walkCommits(s)

@@ -48,6 +48,16 @@ describe('starting (real timer periods, a tick is 10 ms)', () => {
     c.until('an election', () => c.countNotes('view_change_started') > 0, 510)
   })
 
+  it('a primary that prepared and died before its first heartbeat is missed after the normal timeout, too', () => {
+    const c = fresh({})
+    c.run(5)
+    c.request(0)
+    c.run(10)
+    expect(c.node(1).group!.snapshot().op).toBe(1n)
+    c.crash(0)
+    c.until('an election', () => c.countNotes('view_change_started') > 0, 510)
+  })
+
   it('an idle cluster holds no election in 100,000 ticks', () => {
     const c = fresh({ network: { delayMax: 2, drop: 20, duplicate: 20 } })
     c.run(100_000)

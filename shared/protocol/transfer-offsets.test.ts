@@ -60,10 +60,7 @@ test('ST-14 bad magic, version, counts, trailing bytes and unordered ids are ref
   expect(code(sealed(longer))).toBe('BadCount')
   expect(code(bytes.subarray(0, 20))).toBe('TooShort')
   expect(code(Uint8Array.from(bytes, (byte, at) => (at === 33 ? byte ^ 1 : byte)))).toBe('BadChecksum')
-  const two = encodeTransferredOffsets(
-    { ...one, consumers: [...one.consumers, { id: 43, offset: Offset(1n) }] },
-    hash,
-  )
+  const two = encodeTransferredOffsets({ ...one, consumers: [...one.consumers, { id: 43, offset: Offset(1n) }] }, hash)
   expect(code(changed(41, 42, two))).toBe('BadValue')
   expect(code(changed(41, 41, two))).toBe('BadValue')
 })
