@@ -48,6 +48,7 @@ function pairing(world: World, id: number) {
   })
   const snapshot = disk.peek('metadata/snapshot.bin')
   return {
+    // biome-ignore lint/complexity/useMathMinMax: these are bigint
     paired: ops.reduce((a, b) => (a > b ? a : b)),
     snapshot: snapshot && decodeSnapshot(snapshot.slice(0, -20)).op,
   }
