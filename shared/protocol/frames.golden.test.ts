@@ -31,7 +31,7 @@ const IGNORED: Partial<Record<ReplicaFrameKind | 'Handshake', string>> = {
   PrepareOk: '62+66 193+7 208+48',
   Commit: '62+66 176+80',
   StartViewChange: '62+66 136+120',
-  DoViewChange: '62+66 156+4 176+48',
+  DoViewChange: '62+66 157+3 176+48',
   StartView: '62+66 160+80',
   RequestStartView: '62+66 136+104',
   RequestPrepares: '62+66 168+88',
