@@ -32,7 +32,7 @@ const IGNORED: Partial<Record<ReplicaFrameKind | 'Handshake', string>> = {
   Commit: '62+66 176+80',
   StartViewChange: '62+66 136+120',
   DoViewChange: '62+66 157+3 176+48',
-  StartView: '62+66 160+80',
+  StartView: '62+66 169+7 184+56',
   RequestStartView: '62+66 136+104',
   RequestPrepares: '62+66 168+88',
   RepairDone: '62+66 160+96',
