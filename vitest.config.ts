@@ -11,6 +11,8 @@ export default defineConfig({
           include: ['{shared,server,app,scripts}/**/*.test.{ts,tsx}'],
           exclude: [...exclude, '**/*.process.test.ts'],
           testTimeout: 60_000,
+          // Vitest would keep one of two cores for itself.
+          maxWorkers: 2,
         },
       },
       {

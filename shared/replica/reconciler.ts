@@ -78,21 +78,25 @@ export class Reconciler {
   private keepUp(group: GroupId, partition: ReplicatedPartition, wanted: CommittedPartition): void {
     const { partition: log } = partition
     const { purgeGeneration, deletedUpToOffset } = wanted
-    if (log.purgeGeneration !== purgeGeneration) {
+    // A partition may be ahead: this boot does not yet know the purge as committed that its last life carried out.
+    if (log.purgeGeneration < purgeGeneration) {
       // False: the reset could not be recorded, and nothing was destroyed.
       const refused = new EngineError('PurgeDeferred', 'the purge could not be recorded', {
         path: log.options.directory,
       })
       this.partitions.purging.add(group)
-      this.work(group, log.purge(purgeGeneration), done => done || refused)
+      this.work(group, log.purge(purgeGeneration), done => (done ? 'go_on' : refused))
       return
     }
     const oldest = log.info().segments[0]
     const behind = oldest?.sealed && oldest.endOffset <= deletedUpToOffset && deletedUpToOffset > 0n
-    if (behind) this.work(group, log.removeSegments(Offset(deletedUpToOffset)), () => true)
+    // What a consumer's offset holds back is asked for again a period later, not at once.
+    if (behind) {
+      this.work(group, log.removeSegments(Offset(deletedUpToOffset)), ({ removed }) => (removed > 0 ? 'go_on' : 'wait'))
+    }
   }
 
-  private work<T>(group: GroupId, work: Promise<T>, judge: (result: T) => true | EngineError): void {
+  private work<T>(group: GroupId, work: Promise<T>, judge: (result: T) => 'go_on' | 'wait' | EngineError): void {
     this.busy.add(group)
     const failed = (cause: unknown) => {
       this.partitions.purging.delete(group)
@@ -103,11 +107,11 @@ export class Reconciler {
       work,
       result => {
         const verdict = judge(result)
-        if (verdict !== true) return failed(verdict)
+        if (verdict instanceof EngineError) return failed(verdict)
         this.partitions.purging.delete(group)
         this.busy.delete(group)
         this.failures.delete(group)
-        this.pass()
+        if (verdict === 'go_on') this.pass()
       },
       failed,
     )

@@ -24,7 +24,7 @@ export const isPurging = (
 ): boolean => {
   if (purging.has(group.config.group)) return true
   const committed = state.partition(key)
-  return committed !== undefined && committed.purgeGeneration !== partition.purgeGeneration
+  return committed !== undefined && committed.purgeGeneration > partition.purgeGeneration
 }
 
 /** Sizes count the bytes of records, on disk and committed in memory. */
