@@ -85,9 +85,19 @@ function joinAtOnce(s: GroupState, restore: GroupRestore): void {
     if (restore.headOp > restore.commitMax) rebuildPipeline(s)
     s.selfAckDue = s.pipeline.size > 0
   } else {
-    const patience = s.config.firstHeartbeatTicks ?? (s.config.plane === 'metadata' ? FIRST_HEARTBEAT_TICKS : 0)
-    s.timers.normalHeartbeat.start(Math.max(patience, s.config.timers.normalHeartbeat))
+    s.timers.normalHeartbeat.start(firstPatience(s))
   }
+}
+
+/** Ticks until a fresh backup misses a primary that it has not heard in this life. */
+function firstPatience(s: GroupState): number {
+  const { plane, timers, linkUp, firstHeartbeatTicks } = s.config
+  // A partition is born when its topic commits, long after the start of the node: a primary that is out of reach then is
+  // not a process that still starts, and the first write need not wait for the whole timeout to find that out.
+  if (plane === 'partition' && linkUp?.(primaryOf(s, s.view)) === false) {
+    return Math.min(timers.normalHeartbeat, 2 * timers.commitMessage)
+  }
+  return Math.max(firstHeartbeatTicks ?? (plane === 'metadata' ? FIRST_HEARTBEAT_TICKS : 0), timers.normalHeartbeat)
 }
 
 /** A replica with an earlier life: it takes part again when it knows the view (§5.8). */

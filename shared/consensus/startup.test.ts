@@ -35,6 +35,12 @@ describe('starting (real timer periods, a tick is 10 ms)', () => {
     }
   })
 
+  it('a partition born while its primary is out of reach elects in about a second, not after the whole timeout', () => {
+    const c = fresh({ plane: 'partition', linksKnown: true, startAt: [undefined, 0, 10] })
+    c.until('a primary', () => c.primary() !== undefined, 250)
+    expect(c.primary()!.replica).toBe(1)
+  })
+
   it('a fresh primary that hears nobody stays as it is', () => {
     const c = fresh({ startAt: [0, undefined, undefined] })
     c.run(5000)

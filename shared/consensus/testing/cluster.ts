@@ -64,6 +64,8 @@ export interface ClusterOptions {
   readonly superblockDelayMax?: number
   /** Ops that a partition keeps behind its commit. */
   readonly ring?: number
+  /** Whether groups are told which peers are out of reach. */
+  readonly linksKnown?: boolean
   readonly firstHeartbeatTicks?: number
   readonly rules?: Rules
   /** Ticks at which each replica starts; absent: at 0. */
@@ -188,6 +190,7 @@ export class TestCluster {
       hash: this.hash,
       incarnation: plane === 'metadata' ? (BigInt(node.life + 1) << 8n) | BigInt(node.replica) | 1n : 0n,
       ...(firstHeartbeatTicks === undefined ? {} : { firstHeartbeatTicks }),
+      ...(this.options.linksKnown ? { linkUp: peer => this.node(peer).group !== undefined } : {}),
     }
   }
 
