@@ -4,11 +4,15 @@ import { Area, CartesianGrid, ComposedChart, Line, ReferenceLine, ResponsiveCont
 import type { LoadState } from '../../../shared/inspection/api.ts'
 import { useCell } from '../../data/cell.ts'
 import { shown } from '../../data/store.ts'
+import { type PlacedFlag, placeFlags } from '../../geometry/flags.ts'
 import { clockShort, grouped } from '../../ui/format.ts'
 
 const SPAN_S = 120
 /** One object for ever: recharts measures its ticks anew for each new one. */
 const TICK = { fill: 'var(--ink-3)', fontSize: 11 } as const
+/** Words are placed as if the plot had this width and its letters this size: too narrow a guess only costs a row. */
+const PLOT_PX = 440
+const LETTER_PX = 6.6
 const EXPLAINS = new Set(['process_exited', 'process_paused', 'process_started', 'process_resumed', 'view_started'])
 
 export default function LoadChart({ load }: { load: LoadState }) {
@@ -29,13 +33,27 @@ export default function LoadChart({ load }: { load: LoadState }) {
         .filter(
           fact =>
             EXPLAINS.has(fact.kind) &&
-            fact.atMs >= first &&
+            fact.atMs >= Math.max(first, Number(load.startedWallUs) / 1000) &&
             fact.atMs <= last + 1000 &&
             (fact.kind !== 'view_started' || fact.plane === 'metadata'),
         )
         .slice(-6),
-    [facts, first, last],
+    [facts, first, last, load.startedWallUs],
   )
+  const flags = useMemo(
+    () =>
+      placeFlags(
+        marks.map(fact => ({
+          x: ((Math.min(fact.atMs, last) - first) / (last - first)) * PLOT_PX,
+          width: shortWords(fact.kind, fact.about).length * LETTER_PX,
+        })),
+        0,
+        PLOT_PX,
+      ),
+    [marks, first, last],
+  )
+  const isLeft = (flag: PlacedFlag | undefined, atMs: number) =>
+    flag !== undefined && flag.left + 0.5 < ((Math.min(atMs, last) - first) / (last - first)) * PLOT_PX
   const acked = points.reduce((sum, point) => sum + point.acked, 0)
   return (
     <div
@@ -73,9 +91,8 @@ export default function LoadChart({ load }: { load: LoadState }) {
               className={fact.tone === 'bad' ? 'chart-mark bad' : 'chart-mark'}
               label={{
                 value: shortWords(fact.kind, fact.about),
-                position: (fact.atMs - first) / (last - first) > 0.72 ? 'insideTopRight' : 'insideTopLeft',
-                // Neighbours take turns in three rows, so that words never lie on each other.
-                dy: (index % 3) * 13,
+                position: isLeft(flags[index], fact.atMs) ? 'insideTopRight' : 'insideTopLeft',
+                dy: (flags[index]?.row ?? 0) * 13,
                 fill: 'var(--ink-1)',
                 fontSize: 11,
               }}

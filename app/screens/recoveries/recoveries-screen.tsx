@@ -124,13 +124,7 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
   )
 }
 
-const ROWS: readonly { readonly mark: MarkName; readonly bound: string }[] = [
-  { mark: 'noticed', bound: '5.5' },
-  { mark: 'elected', bound: '7.0' },
-  { mark: 'acknowledged', bound: '7.5' },
-  { mark: 'started', bound: 'by hand' },
-  { mark: 'caughtUp', bound: 'start + 5.0' },
-]
+const ROWS: readonly MarkName[] = ['noticed', 'elected', 'acknowledged', 'started', 'caughtUp']
 
 function StopwatchPane(props: { runs: readonly Recovery[]; chosen: Recovery; onChoose: (id: string) => void }) {
   return (
@@ -152,13 +146,10 @@ function StopwatchPane(props: { runs: readonly Recovery[]; chosen: Recovery; onC
                   </button>
                 </th>
               ))}
-              <th scope="col" className="n">
-                at most, one down
-              </th>
             </tr>
           </thead>
           <tbody>
-            {ROWS.map(({ mark, bound }) => (
+            {ROWS.map(mark => (
               <tr key={mark}>
                 <th scope="row">
                   <span className="state">
@@ -180,7 +171,6 @@ function StopwatchPane(props: { runs: readonly Recovery[]; chosen: Recovery; onC
                     )}
                   </td>
                 ))}
-                <td className="n">{bound}</td>
               </tr>
             ))}
           </tbody>
