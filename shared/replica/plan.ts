@@ -5,7 +5,6 @@
 import { EngineError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
 import { Micros, ReplicaId } from '../bytes/units.ts'
-import { RULES_ON } from '../consensus/rules.ts'
 import type { RecoveryStep } from '../partition/contract.ts'
 import { HEADER_BYTES, prepareLayout } from '../protocol/headers.ts'
 import { type Disk, isNotFound } from '../storage/disk.ts'
@@ -16,6 +15,7 @@ import { decodeVsrState, encodeSuperblockRecord, encodeVsrState } from '../stora
 import { type PlannedWrite, TraceDisk } from '../storage/trace-disk.ts'
 import { bootReplica } from './boot.ts'
 import type { ReplicaConfig, ReplicaPorts } from './contract.ts'
+import { DEFAULT_SETTINGS } from './default-settings.ts'
 import { METADATA_DIRECTORY } from './metadata-log.ts'
 
 /** Who a data directory belongs to, by its first superblock; without one, by its log, as a node of its own. */
@@ -180,23 +180,6 @@ function planConfig({ cluster, replica, replicaCount }: DirectoryIdentity): Repl
       ip: '127.0.0.1',
       ports: { tcp: 0, quic: 0, http: 0, websocket: 0 },
     })),
-    root: { username: 'iggy', password: 'iggy' },
-    timers: {
-      prepare: 25,
-      commitMessage: 50,
-      normalHeartbeat: 500,
-      startViewChangeMessage: 50,
-      doViewChangeMessage: 50,
-      viewChangeStatus: 500,
-      requestStartView: 100,
-      repairRetry: 100,
-    },
-    probeAttemptsMax: 5,
-    repairChunkMax: 128,
-    metadata: { prepareQueueDepth: 32, journalSlots: 1024, clientsTableMax: 8192 },
-    partition: { prepareQueueDepth: 32, evictedRingCapacity: 4096, evictedRingBytesMax: 16 * 1024 * 1024 },
-    validateChecksum: true,
-    messageBytesMax: 64 * 1024 * 1024,
-    rules: RULES_ON,
+    ...DEFAULT_SETTINGS,
   }
 }

@@ -8,12 +8,12 @@ import type { Hash } from '../bytes/hash.ts'
 import { Micros, ReplicaId, TICK_MS } from '../bytes/units.ts'
 import { Client, type ClientOptions } from '../client/client.ts'
 import type { ClientPorts, Endpoint } from '../client/ports.ts'
-import { RULES_ON } from '../consensus/rules.ts'
 import type { EventDraft } from '../inspection/envelope.ts'
 import { clusterId } from '../protocol/handshake.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import { bootReplica } from '../replica/boot.ts'
 import type { Replica, ReplicaConfig, ReplicaPorts } from '../replica/contract.ts'
+import { DEFAULT_SETTINGS } from '../replica/default-settings.ts'
 import type { Disk } from '../storage/disk.ts'
 import type { ExitStatus } from '../storage/ports.ts'
 import { clientNetwork, ServerSide } from './client-network.ts'
@@ -331,24 +331,7 @@ export class World {
         ip: '127.0.0.1',
         ports: { tcp: PORT_BASE + id, quic: 0, http: 0, websocket: 0 },
       })),
-      root: { username: 'iggy', password: 'iggy' },
-      timers: {
-        prepare: 25,
-        commitMessage: 50,
-        normalHeartbeat: 500,
-        startViewChangeMessage: 50,
-        doViewChangeMessage: 50,
-        viewChangeStatus: 500,
-        requestStartView: 100,
-        repairRetry: 100,
-      },
-      probeAttemptsMax: 5,
-      repairChunkMax: 128,
-      metadata: { prepareQueueDepth: 32, journalSlots: 1024, clientsTableMax: 8192 },
-      partition: { prepareQueueDepth: 32, evictedRingCapacity: 4096, evictedRingBytesMax: 16 * 1024 * 1024 },
-      validateChecksum: true,
-      messageBytesMax: 64 * 1024 * 1024,
-      rules: RULES_ON,
+      ...DEFAULT_SETTINGS,
       ...this.options.config,
     }
   }

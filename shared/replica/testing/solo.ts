@@ -2,13 +2,13 @@
 import type { EngineError } from '../../bytes/errors.ts'
 import { createHash, type Hash } from '../../bytes/hash.ts'
 import { Micros, ReplicaId } from '../../bytes/units.ts'
-import { RULES_ON } from '../../consensus/rules.ts'
 import type { EventDraft } from '../../inspection/envelope.ts'
 import { clusterId } from '../../protocol/handshake.ts'
 import type { Disk } from '../../storage/disk.ts'
 import { MemoryDisk } from '../../storage/memory-disk.ts'
 import { bootReplica } from '../boot.ts'
 import type { Replica, ReplicaConfig } from '../contract.ts'
+import { DEFAULT_SETTINGS } from '../default-settings.ts'
 import type { ConnectionId } from '../ports.ts'
 
 export const hash: Hash = await createHash()
@@ -28,24 +28,7 @@ export const soloConfig = (overrides: Partial<ReplicaConfig> = {}): ReplicaConfi
       ports: { tcp: 22_000, quic: 0, http: 22_100, websocket: 0 },
     },
   ],
-  root: { username: 'iggy', password: 'iggy' },
-  timers: {
-    prepare: 25,
-    commitMessage: 50,
-    normalHeartbeat: 500,
-    startViewChangeMessage: 50,
-    doViewChangeMessage: 50,
-    viewChangeStatus: 500,
-    requestStartView: 100,
-    repairRetry: 100,
-  },
-  probeAttemptsMax: 5,
-  repairChunkMax: 128,
-  metadata: { prepareQueueDepth: 32, journalSlots: 1024, clientsTableMax: 8192 },
-  partition: { prepareQueueDepth: 32, evictedRingCapacity: 4096, evictedRingBytesMax: 16 * 1024 * 1024 },
-  validateChecksum: true,
-  messageBytesMax: 64 * 1024 * 1024,
-  rules: RULES_ON,
+  ...DEFAULT_SETTINGS,
   ...overrides,
 })
 
