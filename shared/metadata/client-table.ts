@@ -62,6 +62,8 @@ export class ClientTable {
   private readonly slots: (ClientEntry | undefined)[]
   private readonly capacity: number
   private readonly index = new Map<ClientId, number>()
+  /** Clients that an eviction passes over. Nobody, or the tables of two replicas differ. */
+  spares: (client: ClientId) => boolean = () => false
 
   constructor(capacity: number) {
     if (!(capacity >= 2 && capacity <= CLIENT_SLOTS_MAX)) throw new RangeError(`client table of ${capacity} slots`)
@@ -76,6 +78,15 @@ export class ClientTable {
   get(client: ClientId): ClientEntry | undefined {
     const slot = this.index.get(client)
     return slot === undefined ? undefined : this.slots[slot]
+  }
+
+  slotOf(client: ClientId): number | undefined {
+    return this.index.get(client)
+  }
+
+  /** Slots of the table, taken or free. */
+  get slotCount(): number {
+    return this.slots.length
   }
 
   /** Entries in slot order, with their slot. */
@@ -189,11 +200,12 @@ export class ClientTable {
   }
 
   private victimSlot(): number {
-    let victim = 0
+    let victim: number | undefined
     for (const [slot, entry] of this.entries()) {
-      if (entry.latestCommit < this.slots[victim]!.latestCommit) victim = slot
+      if (this.spares(entry.client)) continue
+      if (victim === undefined || entry.latestCommit < this.slots[victim]!.latestCommit) victim = slot
     }
-    return victim
+    return victim ?? 0
   }
 
   /** The lowest free slot, or, when the table is full, that of the victim, which is gone then. */

@@ -10,7 +10,9 @@ import type { PrepareHeader } from '../protocol/headers.ts'
 import { Operation, operationName } from '../protocol/operations.ts'
 import {
   createPartitionsWithAssignments,
+  createTokenReplicated,
   createTopicWithAssignments,
+  deleteTokenReplicated,
   truncatePartition as truncatePartitionBody,
 } from '../protocol/replicated.ts'
 import { committedReply, rejectionBody, successBody, VOID_RESULT } from '../protocol/replies.ts'
@@ -38,6 +40,7 @@ import {
   updateStream,
   updateTopic,
 } from './streams.ts'
+import { createToken, deleteToken } from './tokens.ts'
 import { NO_STATS, streamDetailsView, topicDetailsView } from './views.ts'
 
 export interface AppliedOp {
@@ -128,6 +131,10 @@ export class MetadataMachine {
         return plain(deletePartitions(state, decodeRequest(partitionsChange, body)))
       case Operation.TruncatePartition:
         return plain(truncatePartition(state, decodeRequest(truncatePartitionBody, body)))
+      case Operation.CreatePersonalAccessToken:
+        return plain(createToken(state, decodeRequest(createTokenReplicated, body), header.timestamp))
+      case Operation.DeletePersonalAccessToken:
+        return plain(deleteToken(state, decodeRequest(deleteTokenReplicated, body), header.timestamp))
       default:
         // Unknown to every machine of this build: it passes through (§4).
         return { ok: true, value: VOID_RESULT }

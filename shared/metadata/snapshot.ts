@@ -4,6 +4,7 @@
  */
 import { EngineError } from '../bytes/errors.ts'
 import type { Micros, Op } from '../bytes/units.ts'
+import { RULES_ON, type Rules } from '../protocol/rules.ts'
 import {
   type ClientEntryRecord,
   type OptionRecord,
@@ -24,8 +25,15 @@ import { Compression, type OptionMap, type StoredOption, settingsOf } from './to
 const NO_STATS: StatsRecord = { sizeBytes: 0n, messages: 0n, segments: 0n }
 
 /** The whole replicated state as of `op`. `createdAt` is the time in the prepare of that op: alike on every replica. */
-export function snapshotOf(state: MetadataState, clients: ClientTable, op: Op, createdAt: Micros): SnapshotRecord {
+export function snapshotOf(
+  state: MetadataState,
+  clients: ClientTable,
+  op: Op,
+  createdAt: Micros,
+  rules: Rules = RULES_ON,
+): SnapshotRecord {
   const users = [...state.users]
+  const kept = rules.snapshotHoldsClients ? [...clients.entries()] : []
   return {
     createdAt,
     op,
@@ -36,7 +44,7 @@ export function snapshotOf(state: MetadataState, clients: ClientTable, op: Op, c
     })),
     streams: [...state.streams].map(streamRecord),
     revision: state.revision,
-    clients: [...clients.entries()].map(([slot, entry]): ClientEntryRecord => {
+    clients: kept.map(([slot, entry]): ClientEntryRecord => {
       const { client, epoch, userId, watermark, watermarkChecksum, replies } = entry
       return { slot, client, epoch, userId, watermark, watermarkChecksum, reply: replies[replies.length - 1]!.frame }
     }),

@@ -77,7 +77,7 @@ const REVISION_MASK = 0xffff_ffff_ffff_ffffn
 export class MetadataState {
   readonly streams = new Slab<StreamMeta>()
   readonly users = new Slab<UserMeta>()
-  /** Access tokens by user id, ascending by name. Carried along. */
+  /** Access tokens by user id; a user without any has no entry. */
   readonly tokens = new Map<number, readonly TokenRecord[]>()
   /** Bumped by what changes the topology; wraps (§4.4). */
   revision = 0n

@@ -14,7 +14,10 @@ import { patchOptions, settingsOf, storeOptions } from './topic-options.ts'
 
 /** Codes of a committed rejection (wire.md §5). */
 export const Reject = {
+  ResourceNotFound: 20,
   Unauthorized: 41,
+  TokenAlreadyExists: 51,
+  InvalidTokenExpiry: 56,
   StreamIdNotFound: 1009,
   StreamNameAlreadyExists: 1012,
   TooManyStreams: 1020,
@@ -29,8 +32,8 @@ export const Reject = {
 export type ApplyResult<T = undefined> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly code: number }
-const reject = (code: number): { readonly ok: false; readonly code: number } => ({ ok: false, code })
-const done: ApplyResult = { ok: true, value: undefined }
+export const reject = (code: number): { readonly ok: false; readonly code: number } => ({ ok: false, code })
+export const done: ApplyResult = { ok: true, value: undefined }
 
 const U32_MAX = 0xffff_ffff
 

@@ -17,7 +17,7 @@
  * DataView and answer one verdict per batch.
  */
 import { DecodeError } from '../bytes/errors.ts'
-import type { Hash } from '../bytes/hash.ts'
+import type { Hash, HashStream } from '../bytes/hash.ts'
 import { checked, type LayoutRecord, layout, u32, u64, u128 } from '../bytes/layout.ts'
 import { Checksum, type Micros, type Offset } from '../bytes/units.ts'
 
@@ -110,6 +110,156 @@ export function batchLengthAt(bytes: Uint8Array, at: number): number {
  * count. With `hash` it also checks every message checksum and the batch checksum. Never throws.
  */
 export function checkBatch(bytes: Uint8Array, at = 0, hash?: Hash): BatchVerdict {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const bad = checkHeader(bytes, view, at)
+  if (bad !== undefined) return bad
+  const end = at + batchLengthAt(bytes, at)
+  let frames = 0
+  let p = at + BATCH_HEADER_BYTES
+  while (p < end) {
+    const length = checkFrame(bytes, view, p, end)
+    if (typeof length !== 'number') return length
+    if (hash !== undefined && hash.xxh3(bytes.subarray(p + 8, p + length)) !== view.getBigUint64(p, true))
+      return wrongMessage(p, frames)
+    frames++
+    p += length
+  }
+  const count = view.getUint32(at + COUNT_AT, true)
+  if (frames !== count) return wrongCount(at, frames, count)
+  if (hash !== undefined && batchChecksum(hash, bytes, at) !== view.getBigUint64(at + CHECKSUM_AT, true))
+    return wrongBatch(at)
+  return { ok: true, end, messageCount: frames }
+}
+
+/** How much a walk has done since it last gave way, in bytes that are hashed in about the same time. */
+export interface WorkMeter {
+  cost: number
+  /** Frames hashed since the beginning. */
+  frames: number
+}
+
+/** A call of the hash takes as long as the hashing of some thousand bytes. */
+export const FRAME_COST = 4096
+/** Of a frame that is looked at and not hashed. */
+const LOOK_COST = 64
+/** A millisecond or two, so that it stays short on a machine that is busy elsewhere. */
+export const SLICE_COST = 1024 * 1024
+const SEAL_GATHERED_BYTES = 1024
+
+/**
+ * `checkBatch` with `hash` for records that would take too long in one go: yields whenever `meter` has reached SLICE_COST,
+ * and returns the same verdict. `bytes` must stay as they are until it has.
+ */
+export function* checkBatchInSlices(
+  bytes: Uint8Array,
+  at: number,
+  hash: Hash,
+  meter: WorkMeter,
+): Generator<void, BatchVerdict> {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const bad = checkHeader(bytes, view, at)
+  if (bad !== undefined) return bad
+  const end = at + batchLengthAt(bytes, at)
+  const count = view.getUint32(at + COUNT_AT, true)
+  const seal = new SealStream(hash, bytes, at)
+  let frames = 0
+  let p = at + BATCH_HEADER_BYTES
+  while (p < end) {
+    const length = checkFrame(bytes, view, p, end)
+    if (typeof length !== 'number') return length
+    const body = bytes.subarray(p + 8, p + length)
+    meter.frames++
+    const checksum = body.length > SLICE_COST ? yield* xxh3InSlices(hash, body, meter) : hash.xxh3(body)
+    if (checksum !== view.getBigUint64(p, true)) return wrongMessage(p, frames)
+    seal.add(view, p)
+    frames++
+    p += length
+    meter.cost += FRAME_COST + (length > SLICE_COST ? 0 : length)
+    if (meter.cost >= SLICE_COST) yield* pause(meter)
+  }
+  if (frames !== count) return wrongCount(at, frames, count)
+  return seal.digest() === view.getBigUint64(at + CHECKSUM_AT, true)
+    ? { ok: true, end, messageCount: frames }
+    : wrongBatch(at)
+}
+
+/**
+ * What a record must fulfil that is cheap to find out: layout, batch checksum, and no frame at `badFrame`, which is known to
+ * be wrong. Costs a fiftieth of `checkBatchInSlices` for small messages; a record that passes may still be damaged.
+ */
+export function* sealHoldsInSlices(
+  bytes: Uint8Array,
+  hash: Hash,
+  meter: WorkMeter,
+  badFrame: number | undefined,
+): Generator<void, boolean> {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  if (checkHeader(bytes, view, 0) !== undefined) return false
+  const end = batchLengthAt(bytes, 0)
+  const seal = new SealStream(hash, bytes, 0)
+  let frames = 0
+  for (let p = BATCH_HEADER_BYTES; p < end; frames++) {
+    const length = checkFrame(bytes, view, p, end)
+    if (typeof length !== 'number' || p === badFrame) return false
+    seal.add(view, p)
+    p += length
+    meter.cost += LOOK_COST
+    if (meter.cost >= SLICE_COST) yield* pause(meter)
+  }
+  return frames === view.getUint32(COUNT_AT, true) && seal.digest() === view.getBigUint64(CHECKSUM_AT, true)
+}
+
+/** The batch checksum of a long record, whose frames are met one by one: a call of the hash for each would be most of the work. */
+class SealStream {
+  private readonly stream: HashStream
+  private readonly gathered: Uint8Array
+  private readonly view: DataView
+  private used = 0
+
+  constructor(hash: Hash, bytes: Uint8Array, at: number) {
+    this.stream = hash
+      .xxh3Stream()
+      .update(bytes.subarray(at, at + CHECKSUM_AT))
+      .update(bytes.subarray(at + COUNT_AT, at + COUNT_AT + 4))
+    // No frame is shorter than its header, whatever the count claims.
+    const frames = Math.ceil(batchLengthAt(bytes, at) / MESSAGE_HEADER_BYTES)
+    this.gathered = new Uint8Array(Math.min(8 * frames, SEAL_GATHERED_BYTES))
+    this.view = new DataView(this.gathered.buffer)
+  }
+
+  /** The stored checksum of the frame at `p`. */
+  add(view: DataView, p: number): void {
+    if (this.used === this.gathered.length) {
+      this.stream.update(this.gathered)
+      this.used = 0
+    }
+    this.view.setUint32(this.used, view.getUint32(p))
+    this.view.setUint32(this.used + 4, view.getUint32(p + 4))
+    this.used += 8
+  }
+
+  digest(): Checksum {
+    return this.stream.update(this.gathered.subarray(0, this.used)).digest()
+  }
+}
+
+function* xxh3InSlices(hash: Hash, bytes: Uint8Array, meter: WorkMeter): Generator<void, Checksum> {
+  const stream = hash.xxh3Stream()
+  for (let from = 0; from < bytes.length; from += SLICE_COST) {
+    stream.update(bytes.subarray(from, from + SLICE_COST))
+    meter.cost += SLICE_COST
+    yield* pause(meter)
+  }
+  return stream.digest()
+}
+
+function* pause(meter: WorkMeter): Generator<void> {
+  yield
+  meter.cost = 0
+}
+
+/** What is wrong with the header at `at`, or with the length that it claims. */
+function checkHeader(bytes: Uint8Array, view: DataView, at: number): BatchVerdict | undefined {
   const available = bytes.length - at
   if (available < BATCH_HEADER_BYTES) {
     return damage(
@@ -118,7 +268,6 @@ export function checkBatch(bytes: Uint8Array, at = 0, hash?: Hash): BatchVerdict
       `a batch header needs ${BATCH_HEADER_BYTES} bytes, ${Math.max(0, available)} are left`,
     )
   }
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const length = batchLengthAt(bytes, at)
   if (length < BATCH_HEADER_BYTES)
     return damage('batch_length', at + BATCH_LENGTH_AT, `batch length ${length} is below ${BATCH_HEADER_BYTES}`)
@@ -128,31 +277,26 @@ export function checkBatch(bytes: Uint8Array, at = 0, hash?: Hash): BatchVerdict
   }
   if (length > available)
     return damage('batch_cut', at + available, `batch length ${length}, but ${available} bytes are left`)
-
-  const end = at + length
-  const count = view.getUint32(at + COUNT_AT, true)
-  let frames = 0
-  let p = at + BATCH_HEADER_BYTES
-  while (p < end) {
-    if (end - p < MESSAGE_HEADER_BYTES) return damage('frame_length', p, `${end - p} bytes are no message frame`)
-    const frameLength = MESSAGE_HEADER_BYTES + view.getUint32(p + 32, true) + view.getUint32(p + 36, true)
-    if (frameLength > end - p)
-      return damage('frame_length', p + 32, `a frame of ${frameLength} bytes does not fit the ${end - p} left`)
-    if (view.getUint32(p + 40, true) !== 0 || view.getUint32(p + 44, true) !== 0) {
-      return damage('frame_reserved', firstNonZero(bytes, p + 40), 'a message frame has a nonzero reserved byte')
-    }
-    if (hash !== undefined && hash.xxh3(bytes.subarray(p + 8, p + frameLength)) !== view.getBigUint64(p, true)) {
-      return damage('message_checksum', p, `the checksum of message ${frames} does not match`)
-    }
-    frames++
-    p += frameLength
-  }
-  if (frames !== count) return damage('message_count', at + COUNT_AT, `${frames} frames, but the header says ${count}`)
-  if (hash !== undefined && batchChecksum(hash, bytes, at) !== view.getBigUint64(at + CHECKSUM_AT, true)) {
-    return damage('batch_checksum', at + CHECKSUM_AT, 'the batch checksum does not match')
-  }
-  return { ok: true, end, messageCount: frames }
+  return undefined
 }
+
+/** Length of the frame at `p`, or what is wrong with its layout. */
+function checkFrame(bytes: Uint8Array, view: DataView, p: number, end: number): number | BatchVerdict {
+  if (end - p < MESSAGE_HEADER_BYTES) return damage('frame_length', p, `${end - p} bytes are no message frame`)
+  const length = MESSAGE_HEADER_BYTES + view.getUint32(p + 32, true) + view.getUint32(p + 36, true)
+  if (length > end - p)
+    return damage('frame_length', p + 32, `a frame of ${length} bytes does not fit the ${end - p} left`)
+  if (view.getUint32(p + 40, true) !== 0 || view.getUint32(p + 44, true) !== 0)
+    return damage('frame_reserved', firstNonZero(bytes, p + 40), 'a message frame has a nonzero reserved byte')
+  return length
+}
+
+const wrongMessage = (p: number, frames: number): BatchVerdict =>
+  damage('message_checksum', p, `the checksum of message ${frames} does not match`)
+const wrongCount = (at: number, frames: number, count: number): BatchVerdict =>
+  damage('message_count', at + COUNT_AT, `${frames} frames, but the header says ${count}`)
+const wrongBatch = (at: number): BatchVerdict =>
+  damage('batch_checksum', at + CHECKSUM_AT, 'the batch checksum does not match')
 
 function firstNonZero(bytes: Uint8Array, at: number): number {
   let p = at

@@ -5,7 +5,24 @@
  *   0 checksum u128 | 16 checksumBody u128 | 32 cluster u128 | 48 size u32 | 52 view u32 | 56 release u32
  *   60 command u8 | 61 replica u8 | 62 reserved 66 | 128 command-specific 128
  */
-import { checked, type Gap, ignored, type LayoutRecord, layout, raw, u8, u32, u64, u128 } from '../bytes/layout.ts'
+import {
+  checked,
+  type Gap,
+  getBigUint128,
+  ignored,
+  type LayoutRecord,
+  layout,
+  putU8,
+  putU32,
+  putU64,
+  putU128,
+  raw,
+  type StraightCode,
+  u8,
+  u32,
+  u64,
+  u128,
+} from '../bytes/layout.ts'
 import type { Checksum, ClientId, GroupId, Micros, Op, ReplicaId, View } from '../bytes/units.ts'
 
 export const HEADER_BYTES = 256
@@ -30,7 +47,21 @@ const header = <const F extends Parameters<typeof layout>[2]>(
   fields: F,
   gaps: readonly Gap[],
   gap = prefixGap,
-) => layout(name, HEADER_BYTES, { ...prefix, ...fields } as typeof prefix & F, [gap, ...gaps])
+  straight?: StraightCode<typeof prefix & F>,
+) => layout(name, HEADER_BYTES, { ...prefix, ...fields } as typeof prefix & F, [gap, ...gaps], straight)
+
+type Prefix = LayoutRecord<ReturnType<typeof layout<typeof prefix>>>
+
+function writePrefix(view: DataView, at: number, record: Prefix): void {
+  putU128(view, at, record.checksum)
+  putU128(view, at + 16, record.checksumBody)
+  putU128(view, at + 32, record.cluster)
+  putU32(view, at + 48, record.size)
+  putU32(view, at + 52, record.view)
+  putU32(view, at + 56, record.release)
+  putU8(view, at + 60, record.command)
+  putU8(view, at + 61, record.replica)
+}
 
 /** Any frame: the common prefix, and the rest as raw bytes. Handshake frames carry their data there (§2.6). */
 export const genericLayout = header('Generic', { body: raw(128, 128) }, [])
@@ -94,6 +125,40 @@ export const replyLayout = header(
     status: u32(216),
   },
   [ignored(209, 7), ignored(220, 36)],
+  prefixGap,
+  {
+    read: (view, at) => ({
+      checksum: getBigUint128(view, at) as Checksum,
+      checksumBody: getBigUint128(view, at + 16) as Checksum,
+      cluster: getBigUint128(view, at + 32),
+      size: view.getUint32(at + 48, true),
+      view: view.getUint32(at + 52, true) as View,
+      release: view.getUint32(at + 56, true),
+      command: view.getUint8(at + 60),
+      replica: view.getUint8(at + 61) as ReplicaId,
+      requestChecksum: getBigUint128(view, at + 128) as Checksum,
+      context: getBigUint128(view, at + 144),
+      client: getBigUint128(view, at + 160) as ClientId,
+      op: view.getBigUint64(at + 176, true),
+      commit: view.getBigUint64(at + 184, true),
+      timestamp: view.getBigUint64(at + 192, true) as Micros,
+      request: view.getBigUint64(at + 200, true),
+      operation: view.getUint8(at + 208),
+      status: view.getUint32(at + 216, true),
+    }),
+    write(view, at, record) {
+      writePrefix(view, at, record)
+      putU128(view, at + 128, record.requestChecksum)
+      putU128(view, at + 144, record.context)
+      putU128(view, at + 160, record.client)
+      putU64(view, at + 176, record.op)
+      putU64(view, at + 184, record.commit)
+      putU64(view, at + 192, record.timestamp)
+      putU64(view, at + 200, record.request)
+      putU8(view, at + 208, record.operation)
+      putU32(view, at + 216, record.status)
+    },
+  },
 )
 export type ReplyHeader = LayoutRecord<typeof replyLayout>
 
@@ -126,6 +191,43 @@ export const prepareLayout = header(
   },
   [ignored(209, 7), checked(236, 20)],
   prefixGapChecked,
+  {
+    read: (view, at) => ({
+      checksum: getBigUint128(view, at) as Checksum,
+      checksumBody: getBigUint128(view, at + 16) as Checksum,
+      cluster: getBigUint128(view, at + 32),
+      size: view.getUint32(at + 48, true),
+      view: view.getUint32(at + 52, true) as View,
+      release: view.getUint32(at + 56, true),
+      command: view.getUint8(at + 60),
+      replica: view.getUint8(at + 61) as ReplicaId,
+      client: getBigUint128(view, at + 128) as ClientId,
+      parent: getBigUint128(view, at + 144) as Checksum,
+      requestChecksum: getBigUint128(view, at + 160) as Checksum,
+      op: view.getBigUint64(at + 176, true) as Op,
+      commit: view.getBigUint64(at + 184, true) as Op,
+      timestamp: view.getBigUint64(at + 192, true) as Micros,
+      request: view.getBigUint64(at + 200, true),
+      operation: view.getUint8(at + 208),
+      group: view.getBigUint64(at + 216, true) as GroupId,
+      userId: view.getUint32(at + 224, true),
+      purgeGeneration: view.getBigUint64(at + 228, true),
+    }),
+    write(view, at, record) {
+      writePrefix(view, at, record)
+      putU128(view, at + 128, record.client)
+      putU128(view, at + 144, record.parent)
+      putU128(view, at + 160, record.requestChecksum)
+      putU64(view, at + 176, record.op)
+      putU64(view, at + 184, record.commit)
+      putU64(view, at + 192, record.timestamp)
+      putU64(view, at + 200, record.request)
+      putU8(view, at + 208, record.operation)
+      putU64(view, at + 216, record.group)
+      putU32(view, at + 224, record.userId)
+      putU64(view, at + 228, record.purgeGeneration)
+    },
+  },
 )
 export type PrepareHeader = LayoutRecord<typeof prepareLayout>
 
@@ -142,6 +244,38 @@ export const prepareOkLayout = header(
     group: u64<GroupId>(200),
   },
   [ignored(193, 7), ignored(208, 48)],
+  prefixGap,
+  {
+    read: (view, at) => ({
+      checksum: getBigUint128(view, at) as Checksum,
+      checksumBody: getBigUint128(view, at + 16) as Checksum,
+      cluster: getBigUint128(view, at + 32),
+      size: view.getUint32(at + 48, true),
+      view: view.getUint32(at + 52, true) as View,
+      release: view.getUint32(at + 56, true),
+      command: view.getUint8(at + 60),
+      replica: view.getUint8(at + 61) as ReplicaId,
+      parent: getBigUint128(view, at + 128) as Checksum,
+      prepareChecksum: getBigUint128(view, at + 144) as Checksum,
+      op: view.getBigUint64(at + 160, true) as Op,
+      commit: view.getBigUint64(at + 168, true) as Op,
+      timestamp: view.getBigUint64(at + 176, true) as Micros,
+      request: view.getBigUint64(at + 184, true),
+      operation: view.getUint8(at + 192),
+      group: view.getBigUint64(at + 200, true) as GroupId,
+    }),
+    write(view, at, record) {
+      writePrefix(view, at, record)
+      putU128(view, at + 128, record.parent)
+      putU128(view, at + 144, record.prepareChecksum)
+      putU64(view, at + 160, record.op)
+      putU64(view, at + 168, record.commit)
+      putU64(view, at + 176, record.timestamp)
+      putU64(view, at + 184, record.request)
+      putU8(view, at + 192, record.operation)
+      putU64(view, at + 200, record.group)
+    },
+  },
 )
 export type PrepareOkHeader = LayoutRecord<typeof prepareOkLayout>
 
@@ -155,6 +289,32 @@ export const commitLayout = header(
     group: u64<GroupId>(168),
   },
   [ignored(176, 80)],
+  prefixGap,
+  {
+    read: (view, at) => ({
+      checksum: getBigUint128(view, at) as Checksum,
+      checksumBody: getBigUint128(view, at + 16) as Checksum,
+      cluster: getBigUint128(view, at + 32),
+      size: view.getUint32(at + 48, true),
+      view: view.getUint32(at + 52, true) as View,
+      release: view.getUint32(at + 56, true),
+      command: view.getUint8(at + 60),
+      replica: view.getUint8(at + 61) as ReplicaId,
+      commitChecksum: getBigUint128(view, at + 128) as Checksum,
+      timestampMonotonic: view.getBigUint64(at + 144, true),
+      commit: view.getBigUint64(at + 152, true) as Op,
+      checkpointOp: view.getBigUint64(at + 160, true) as Op,
+      group: view.getBigUint64(at + 168, true) as GroupId,
+    }),
+    write(view, at, record) {
+      writePrefix(view, at, record)
+      putU128(view, at + 128, record.commitChecksum)
+      putU64(view, at + 144, record.timestampMonotonic)
+      putU64(view, at + 152, record.commit)
+      putU64(view, at + 160, record.checkpointOp)
+      putU64(view, at + 168, record.group)
+    },
+  },
 )
 export type CommitHeader = LayoutRecord<typeof commitLayout>
 
@@ -162,9 +322,9 @@ export const startViewChangeLayout = header('StartViewChange', { group: u64<Grou
 export type StartViewChangeHeader = LayoutRecord<typeof startViewChangeLayout>
 
 /**
- * DoViewChange; body = up to 128 prepare headers, head first. `forgetful`, `heldFrontier` and `reservedFrontier` are this
- * project's use of reserved bytes, sent by partition groups only, 0 = not sent (design: what an acknowledgement survives).
- * `forgetful` is 1 when the sender's journal died with its last life and it has joined no view since.
+ * DoViewChange; body = up to 128 prepare headers, head first. `forgetful` and the frontiers are this project's use of reserved
+ * bytes, sent by partition groups only, 0 = not sent (design: what an acknowledgement survives). `forgetful` is 1 when the
+ * sender's journal died with its last life and it does not hold again what it may have acknowledged in it.
  */
 export const doViewChangeLayout = header(
   'DoViewChange',
@@ -174,12 +334,17 @@ export const doViewChangeLayout = header(
     group: u64<GroupId>(144),
     logView: u32<View>(152),
     forgetful: u8(156),
+    originKnown: u8(157),
     heldFrontier: u64(160),
     reservedFrontier: u64(168),
+    committedFrontier: u64(176),
+    logStart: u64(184),
+    firstBase: u64(192),
+    jumpBase: u64(200),
     nackBitset: u128(224),
     presentBitset: u128(240),
   },
-  [ignored(157, 3), ignored(176, 48)],
+  [ignored(158, 2), ignored(208, 16)],
 )
 export type DoViewChangeHeader = LayoutRecord<typeof doViewChangeLayout>
 
@@ -216,11 +381,14 @@ export const requestPreparesLayout = header(
 )
 export type RequestPreparesHeader = LayoutRecord<typeof requestPreparesLayout>
 
-/** RepairDone (op = last one served) and RangeEvicted (op = oldest one retained). */
+/**
+ * RepairDone (op = last one served) and RangeEvicted (op = oldest one retained). `logEnd`, of this project: one past the last
+ * offset that the sender of a RangeEvicted holds, in bytes that are reserved elsewhere; 0: not said.
+ */
 export const repairRangeLayout = header(
   'RepairRange',
-  { nonce: u128(128), op: u64<Op>(144), group: u64<GroupId>(152) },
-  [ignored(160, 96)],
+  { nonce: u128(128), op: u64<Op>(144), group: u64<GroupId>(152), logEnd: u64(160) },
+  [ignored(168, 88)],
 )
 export type RepairRangeHeader = LayoutRecord<typeof repairRangeLayout>
 

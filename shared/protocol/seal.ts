@@ -12,6 +12,7 @@
  */
 import { DecodeError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
+import { getBigUint128, setBigUint128 } from '../bytes/layout.ts'
 import type { Checksum, View } from '../bytes/units.ts'
 import { Command } from './commands.ts'
 import { HEADER_BYTES } from './headers.ts'
@@ -21,20 +22,12 @@ const CHECKSUM_BODY_AT = 16
 const SIZE_AT = 48
 const VIEW_AT = 52
 const COMMAND_AT = 60
-const LOW_U64 = 0xffff_ffff_ffff_ffffn
 
 const viewOf = (frame: Uint8Array): DataView => new DataView(frame.buffer, frame.byteOffset, frame.length)
 
-const readU128 = (frame: Uint8Array, at: number): bigint => {
-  const view = viewOf(frame)
-  return view.getBigUint64(at, true) | (view.getBigUint64(at + 8, true) << 64n)
-}
+const readU128 = (frame: Uint8Array, at: number): bigint => getBigUint128(viewOf(frame), at)
 
-const writeU128 = (frame: Uint8Array, at: number, value: bigint): void => {
-  const view = viewOf(frame)
-  view.setBigUint64(at, value & LOW_U64, true)
-  view.setBigUint64(at + 8, value >> 64n, true)
-}
+const writeU128 = (frame: Uint8Array, at: number, value: bigint): void => setBigUint128(viewOf(frame), at, value)
 
 /** Size field of a frame whose header is complete. */
 export const frameSize = (frame: Uint8Array): number => viewOf(frame).getUint32(SIZE_AT, true)
