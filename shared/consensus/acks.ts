@@ -8,7 +8,7 @@ import type { PrepareHeader } from '../protocol/headers.ts'
 import { learnCommit, walkCommits } from './commit.ts'
 import { prepareOkFrame } from './frames-out.ts'
 import { isDurable, requestPersist, sendScoped } from './gate.ts'
-import { storedAt } from './log.ts'
+import { isThis, storedAt } from './log.ts'
 import type { PipelineEntry } from './pipeline.ts'
 import { setAdd, setDelete, setHas, setSize } from './replica-set.ts'
 import {
@@ -31,12 +31,16 @@ const mayAck = (s: GroupState): boolean =>
   s.unprovenTo === 0n &&
   s.journal.mayAcknowledge()
 
-/** Acknowledges one stored op to the primary of this view, when everything that an acknowledgement claims holds. */
-export function ackStored(s: GroupState, op: Op): void {
+/**
+ * Acknowledges one stored op to the primary of this view, when everything that an acknowledgement claims holds. `prepare`:
+ * the one that asks for it, if one does.
+ */
+export function ackStored(s: GroupState, op: Op, prepare?: PrepareHeader): void {
   if (isPrimaryByView(s)) return
   if (!mayAck(s) || op > s.proven || op > s.sequencer) return
   const stored = storedAt(s, op)
-  if (stored !== undefined) sendScoped(s, primaryOf(s, s.view), prepareOkFrame(s, stored))
+  if (stored === undefined || (prepare !== undefined && !isThis(s, stored, prepare))) return
+  sendScoped(s, primaryOf(s, s.view), prepareOkFrame(s, prepare ?? stored))
 }
 
 /**
@@ -46,7 +50,7 @@ export function ackStored(s: GroupState, op: Op): void {
 export function ackCommitted(s: GroupState, prepare: PrepareHeader): void {
   const stored = storedAt(s, prepare.op)
   if (stored === undefined) ackStored(s, s.commitMin)
-  else if (stored.checksum === prepare.checksum) ackStored(s, prepare.op)
+  else ackStored(s, prepare.op, prepare)
 }
 
 /** Acknowledges every stored op above the commit, after a view was adopted. */

@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createHash, type Hash } from '../bytes/hash.ts'
+import { RULES_ON } from '../protocol/rules.ts'
 import type { Plane } from './contract.ts'
 import { TestCluster } from './testing/cluster.ts'
 import { Dice } from './testing/dice.ts'
 
-const SEEDS = Number(process.env.CONSENSUS_SEEDS ?? 300)
+const SEEDS = Number(process.env.CONSENSUS_SEEDS ?? 150)
 const FIRST_SEED = Number(process.env.CONSENSUS_FIRST_SEED ?? 1)
 
 /** One random history: load, losses, partitions and crashes, then a healed network in which everything must settle. */
@@ -110,7 +111,7 @@ it('VC-03 with the rule "durable before send" off, the checker sees a replica sp
     replicas: 3,
     plane: 'metadata',
     superblockDelayMax: 5,
-    rules: { durableBeforeSend: false },
+    rules: { ...RULES_ON, durableBeforeSend: false },
   })
   cluster.run(20)
   cluster.crash(0)

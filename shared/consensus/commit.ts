@@ -6,7 +6,7 @@ import type { Op } from '../bytes/units.ts'
 import { storedAt } from './log.ts'
 import { needTransfer } from './repair.ts'
 import { promoteQueued } from './requests.ts'
-import { flow, type GroupState, isActingPrimary, isTransferring, maxOp, minOp, next, primaryOf } from './state.ts'
+import { flow, type GroupState, isActingPrimary, isTransferring, maxOp, next, primaryOf } from './state.ts'
 
 export function learnCommit(s: GroupState, commit: Op): void {
   s.commitMax = maxOp(s.commitMax, commit)
@@ -15,8 +15,8 @@ export function learnCommit(s: GroupState, commit: Op): void {
 /** Applies everything that may be applied. Ops at or below `commitMax` that are missing or unproven stop the walk. */
 export function walkCommits(s: GroupState): void {
   if (s.status === 'recovering' || isTransferring(s)) return
-  if (s.commitMin >= s.commitMax || s.commitMin >= s.proven) return
   if (s.mustConnect && !connects(s)) return
+  if (s.commitMin >= s.commitMax || s.commitMin >= s.proven) return
   const from = s.commitMin
   const asPrimary = isActingPrimary(s)
   while (s.commitMin < s.commitMax && s.commitMin < s.proven) {
@@ -25,6 +25,8 @@ export function walkCommits(s: GroupState): void {
     if (header === undefined) break
     const entry = asPrimary && s.pipeline.head?.header.op === op ? s.pipeline.popHead() : undefined
     s.commitMin = op
+    // Without the rule the entry is popped first, and a read that would have to wait behind an append is given up.
+    if (entry !== undefined && !s.config.rules.popAfterRead && s.inFlight.size > 0) continue
     const token = entry?.token
     s.out.push({ kind: 'apply', op, header, asPrimary, ...(token === undefined ? {} : { token }) })
     if (s.flow) flow(s, 'op_committed', { op, detail: { operation: header.operation, pipeline: s.pipeline.size } })
@@ -38,16 +40,20 @@ export function walkCommits(s: GroupState): void {
 }
 
 /**
- * After a whole-cluster restart the ops of a partition start anew behind the longest replica's disk. On a shorter one the
- * first of them would leave a hole, so it is not applied: a transfer must fill the gap (design.md §3).
+ * What a restarted replica of a partition finds on its disk may be shorter than the beginning of the log, or longer than all
+ * of it, or another one (design.md §3). Nothing is applied before the log has come to the end of the disk: who had applied a
+ * part of what it holds would lead with that part, and the others would begin in the middle of its disk.
  */
 function connects(s: GroupState): boolean {
-  const last = minOp(s.proven, s.commitMax)
-  // A floor or an installed transfer has settled the question.
-  s.mustConnect = s.commitMin === 0n && s.journal.connectsAbove?.(s.commitMin, last) === false
-  if (s.mustConnect) needTransfer(s, primaryOf(s, s.view), 'not_connected')
-  return !s.mustConnect
+  if (s.status !== 'normal') return false
+  const verdict = joinsDisk(s, s.proven >= s.announcedHead)
+  if (verdict === 'joins') s.mustConnect = false
+  if (verdict === 'no') needTransfer(s, primaryOf(s, s.view), 'not_connected')
+  return verdict === 'joins'
 }
+
+export const joinsDisk = (s: GroupState, whole: boolean): 'joins' | 'not_yet' | 'no' =>
+  s.journal.joinsDisk?.(s.commitMin, s.proven, whole) ?? 'joins'
 
 /** The Prepare timer ticks exactly while prepares are in flight (§4). */
 export function syncPrepareTimer(s: GroupState): void {

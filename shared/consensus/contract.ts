@@ -11,7 +11,7 @@
 import type { Hash } from '../bytes/hash.ts'
 import type { Checksum, GroupId, Micros, Op, ReplicaId, View } from '../bytes/units.ts'
 import type { PrepareHeader, RoutedRequestHeader } from '../protocol/headers.ts'
-import type { Rules } from './rules.ts'
+import type { Rules } from '../protocol/rules.ts'
 
 export type Plane = 'metadata' | 'partition'
 export type GroupStatus = 'normal' | 'view_change' | 'recovering'
@@ -30,6 +30,7 @@ export interface TimerTicks {
 }
 
 export interface GroupConfig {
+  /** Of every frame of the group; one with another is not for it. A partition's names its incarnation, too. */
   readonly cluster: bigint
   readonly replica: ReplicaId
   readonly replicaCount: number
@@ -77,16 +78,24 @@ export interface GroupJournal {
   /**
    * Partition only: asked when a repair learnt that peers no longer hold the ops up to `floor`, after everything above that
    * they do hold has been appended (§6.1). True when nothing is missing below: the lowest base offset appended above `floor`
-   * is at most one past what was on disk at boot, or no batch was among them and they reach `toOp`.
+   * is at most one past what was on disk at boot, or no batch was among them, they reach `toOp`, and what is held ends where
+   * the log of the peer does (`logEnd`; 0: not said): a batch may be among those that nobody holds.
    * Absent: never connected, a state transfer is needed.
-   * Also asked once after a restart, before the first op is applied, with the ops so far; absent is no objection then.
    */
-  connectsAbove?(floor: Op, toOp: Op): boolean
+  connectsAbove?(floor: Op, toOp: Op, logEnd: bigint): boolean
   /**
-   * Partition only: one past the last offset held (segments and journal), and the durable reservation. They travel in every
-   * DoViewChange, so that after a whole-cluster restart the longest replica leads (design.md §3). Absent: not sent.
+   * Partition only: asked of a restarted replica before it applies anything: how the ops above `floor`, proven up to `toOp`,
+   * go with what was on the disk at boot. `joins`: they reach its end, and it is the same. `not_yet`: they lie within it, and
+   * more may follow. `no`: the disk lacks what lies before them, or holds what the log does not; `whole`: no more will follow
+   * that was there when the view was adopted, so what the disk has beyond is no part of the log. Absent: it joins.
    */
-  heldFrontier?(): { readonly held: bigint; readonly reserved: bigint }
+  joinsDisk?(floor: Op, toOp: Op, whole: boolean): 'joins' | 'not_yet' | 'no'
+  /**
+   * Partition only: one past the last offset held (segments and journal), one past the last of those that are applied or on
+   * disk, and the durable reservation. They travel in every DoViewChange, so that when a majority has lost its memory the
+   * longest replica leads (design.md §3). Absent: not sent.
+   */
+  heldFrontier?(): { readonly held: bigint; readonly committed: bigint; readonly reserved: bigint }
   /**
    * Partition only: asked of a restarted replica that has applied nothing yet when it adopts a view whose log began at
    * `origin`, with the head of that log. `joins`: what it holds on disk is the beginning of that log. Otherwise a transfer is
@@ -120,6 +129,8 @@ export interface IncomingRequest {
 
 export type GroupEvent =
   | { readonly kind: 'tick'; readonly nowMicros: Micros }
+  /** Ticks that the group was not told of, at most as many as `quietTicks` last said. */
+  | { readonly kind: 'slept'; readonly ticks: number }
   /** A client request that passed the host's checks. Answered by `append`, by silence (queued) or by `refuse`. */
   | { readonly kind: 'request'; readonly request: IncomingRequest; readonly nowMicros: Micros }
   /** A frame from a peer, already known to concern this group; `from` is the authenticated peer of the connection. */
@@ -134,9 +145,16 @@ export type GroupEvent =
   | { readonly kind: 'transferStage'; readonly stage: Exclude<TransferStage, 'idle'> }
   /**
    * The host holds the state as of `op`, durably, and its journal nothing at or below it. `commitMax`: what the peer knew to be
-   * committed; `timestamp`: of the prepare of `op`. Entries above `op` stay: they may be acknowledged, and repair judges them.
+   * committed; `timestamp`: of the prepare of `op`; `view`: in which the peer offered it. Entries above `op` stay: they may be
+   * acknowledged, and repair judges them.
    */
-  | { readonly kind: 'transferInstalled'; readonly op: Op; readonly commitMax: Op; readonly timestamp: Micros }
+  | {
+      readonly kind: 'transferInstalled'
+      readonly op: Op
+      readonly commitMax: Op
+      readonly timestamp: Micros
+      readonly view: View
+    }
   /** The transfer led to nothing: repair tries again. */
   | { readonly kind: 'transferAbandoned' }
 
@@ -187,6 +205,11 @@ export type GroupAction =
   | { readonly kind: 'commitFloor'; readonly floor: Op }
   /** Partition only: in the view that begins now the next batch is minted, or expected, at `base` if the counter is below it. */
   | { readonly kind: 'jump'; readonly base: bigint }
+  /**
+   * Partition only: the group began a new log without this replica, and what it has applied is no part of that one. It must
+   * give up its memory: close the partition and open it from its disk, as after a restart.
+   */
+  | { readonly kind: 'startOver' }
   /** Repair cannot help any more; a state transfer from `peer` is needed (§6.2). */
   | { readonly kind: 'needTransfer'; readonly peer: ReplicaId }
   /** The log head cannot be unwound: the process must end with status 2 (§3.4). */
@@ -213,6 +236,7 @@ export interface GroupNote {
     | 'repair_finished'
     | 'transfer_needed'
     | 'jump_announced'
+    | 'log_left'
     | 'truncated'
     | 'frame_ignored'
     | 'request_received'
@@ -278,6 +302,8 @@ export interface GroupSnapshot {
       readonly logView: View
       readonly op: Op
       readonly commit: Op
+      /** Of the frame that counts; the own vote came in none. */
+      readonly checksum?: Checksum
     }[]
     readonly parked: boolean
   }
@@ -294,12 +320,17 @@ export interface ConsensusGroup {
   readonly config: GroupConfig
   step(event: GroupEvent): readonly GroupAction[]
   snapshot(): GroupSnapshot
+  /** How many of the next ticks would do nothing but count timers down: a host may leave them out and say so with `slept`. */
+  quietTicks(): number
   /** Notes of class flow are made only while somebody wants them. Off at first. */
   setFlowNotes(wanted: boolean): void
   /** True when a request may enter here now: primary of its view, Normal, not transferring, caught up (§1.2). */
   isCaughtUpPrimary(): boolean
   isPrimary(): boolean
+  /** False while ops that were held at the boot, and may have been acknowledged, are neither applied nor cut (§7). */
+  readonly pastRecoveryBarrier: boolean
   primary(): ReplicaId
+  readonly status: GroupStatus
   readonly view: View
   readonly commitMin: Op
   readonly commitMax: Op

@@ -2,8 +2,8 @@
 import type { Checksum, GroupId, Op, ReplicaId, View } from '../bytes/units.ts'
 import { encodeSuffix, sealFrame } from '../protocol/frames.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
-import type { GroupState } from './state.ts'
-import { type DvcSuffix, encodeDvcSuffix } from './suffix.ts'
+import type { GroupState, StoredDvc } from './state.ts'
+import { encodeDvcSuffix } from './suffix.ts'
 
 interface Origin {
   readonly cluster: bigint
@@ -46,13 +46,10 @@ export const commitFrame = (s: GroupState): Uint8Array =>
 export const startViewChangeFrame = (s: GroupState): Uint8Array =>
   sealFrame(s.config.hash, 'StartViewChange', origin(s))
 
-export function doViewChangeFrame(
-  s: GroupState,
-  vote: { op: Op; commit: Op; suffix: DvcSuffix; heldFrontier: bigint; reservedFrontier: bigint; forgetful: boolean },
-): Uint8Array {
+export function doViewChangeFrame(s: GroupState, vote: Omit<StoredDvc, 'replica' | 'logView'>): Uint8Array {
   const { body, nackBitset, presentBitset } = encodeDvcSuffix(vote.suffix)
-  const { op, commit, heldFrontier, reservedFrontier } = vote
-  const forgetful = vote.forgetful ? 1 : 0
+  const { op, commit, heldFrontier, reservedFrontier, committedFrontier } = vote
+  const { known, logStart, firstBase, jumpBase } = vote.origin
   return sealFrame(
     s.config.hash,
     'DoViewChange',
@@ -61,9 +58,14 @@ export function doViewChangeFrame(
       op,
       commit,
       logView: s.logView,
-      forgetful,
+      forgetful: vote.forgetful ? 1 : 0,
       heldFrontier,
       reservedFrontier,
+      committedFrontier,
+      originKnown: known ? 1 : 0,
+      logStart,
+      firstBase,
+      jumpBase,
       nackBitset,
       presentBitset,
     },
@@ -100,7 +102,12 @@ export const requestPreparesFrame = (s: GroupState, nonce: bigint, fromOp: Op, t
   sealFrame(s.config.hash, 'RequestPrepares', { ...viewless(s), nonce, fromOp, toOp })
 
 export const repairDoneFrame = (s: GroupState, nonce: bigint, op: Op): Uint8Array =>
-  sealFrame(s.config.hash, 'RepairDone', { ...viewless(s), nonce, op })
+  sealFrame(s.config.hash, 'RepairDone', { ...viewless(s), nonce, op, logEnd: 0n })
 
 export const rangeEvictedFrame = (s: GroupState, nonce: bigint, op: Op): Uint8Array =>
-  sealFrame(s.config.hash, 'RangeEvicted', { ...viewless(s), nonce, op })
+  sealFrame(s.config.hash, 'RangeEvicted', {
+    ...viewless(s),
+    nonce,
+    op,
+    logEnd: s.journal.heldFrontier?.().held ?? 0n,
+  })

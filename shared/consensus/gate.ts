@@ -69,9 +69,10 @@ export function requestPersist(s: GroupState): void {
 export function onPersisted(s: GroupState, view: View, logView: View): boolean {
   s.persistOutstanding = undefined
   s.persistFailures = 0
-  if (view >= s.viewDurable && logView >= s.logViewDurable) {
-    s.viewDurable = view
-    s.logViewDurable = logView
+  const durable = s.config.rules.writtenViewIsDurable ? { view, logView } : s
+  if (durable.view >= s.viewDurable && durable.logView >= s.logViewDurable) {
+    s.viewDurable = durable.view
+    s.logViewDurable = durable.logView
   }
   fact(s, 'superblock_durable', { detail: { view, logView } })
   if (!isDurable(s)) {

@@ -21,6 +21,7 @@ import { onPersisted, onPersistFailed } from './gate.ts'
 import { onCommit } from './heartbeat.ts'
 import { advanceProven, storedAt } from './log.ts'
 import { beginViewProbe, onRequestStartView } from './probe.ts'
+import { quietTicks, sleepThrough } from './quiet.ts'
 import { onRangeEvicted, onRepairDone, onRepairPrepare } from './repair.ts'
 import { onRequestPrepares } from './repair-serve.ts'
 import { onAppended, onAppendFailed, onPrepare } from './replicate.ts'
@@ -48,20 +49,28 @@ export function createGroup(config: GroupConfig, restore: GroupRestore, journal:
   if (config.group !== METADATA_GROUP && unpackGroup(config.group) === undefined)
     throw new EngineError('BadGroup', `${config.group} is no consensus group`)
   const s = new GroupState(config, restore, journal)
-  if (restore.join === 'init' || config.replicaCount === 1) joinAtOnce(s, restore)
+  const resumes = isPrimaryByView(s) && !config.rules.restartedIsNoPrimary
+  if (restore.join === 'init' || config.replicaCount === 1 || resumes) joinAtOnce(s, restore)
   else joinByProbe(s, restore)
   return {
     config,
     step: event => step(s, event),
     snapshot: (): GroupSnapshot => snapshotOf(s),
+    quietTicks: () => quietTicks(s),
     setFlowNotes: wanted => {
       s.flow = wanted
     },
     isCaughtUpPrimary: () => refusal(s) === undefined,
     isPrimary: () => isActingPrimary(s),
     primary: () => primaryOf(s, s.view),
+    get status() {
+      return s.status
+    },
     get view() {
       return s.view
+    },
+    get pastRecoveryBarrier() {
+      return s.commitMin >= s.recoveryBarrier
     },
     get commitMin() {
       return s.commitMin
@@ -129,6 +138,9 @@ function handle(s: GroupState, event: GroupEvent): void {
       s.nowMicros = event.nowMicros
       onTick(s)
       return
+    case 'slept':
+      sleepThrough(s, event.ticks)
+      return
     case 'request':
       s.nowMicros = event.nowMicros
       onRequest(s, event.request)
@@ -186,6 +198,10 @@ function onFrame(s: GroupState, from: ReplicaId, bytes: Uint8Array): void {
   }
   if ('group' in frame.header && frame.header.group !== s.config.group) {
     ignored(s, 'other_group', from)
+    return
+  }
+  if (frame.header.cluster !== s.config.cluster) {
+    ignored(s, 'other_incarnation', from)
     return
   }
   switch (frame.kind) {

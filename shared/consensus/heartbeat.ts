@@ -12,7 +12,8 @@ import { noticeNewerView } from './view-change.ts'
 
 export function onCommitTimer(s: GroupState): void {
   const timer = s.timers.commitMessage
-  if (!isActingPrimary(s)) {
+  // A replica without peers has nobody to tell.
+  if (!isActingPrimary(s) || s.config.replicaCount === 1) {
     timer.stop()
     return
   }

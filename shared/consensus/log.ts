@@ -43,6 +43,20 @@ export function heldAt(s: GroupState, op: Op): PrepareHeader | undefined {
 export const storedAt = (s: GroupState, op: Op): PrepareHeader | undefined =>
   s.inFlight.has(op) || (s.truncatedFrom !== undefined && op >= s.truncatedFrom) ? undefined : s.journal.header(op)
 
+/**
+ * Gives up what is not stored yet, or was taken in advance: the chain ends where the proven log ends. The checksum of what it
+ * ended with is no parent there; where the journal does not hold that header any more, the parent is not known.
+ */
+export function standOnProven(s: GroupState): void {
+  if (s.chain === s.proven) return
+  s.chain = s.proven
+  s.chainChecksum = storedAt(s, s.proven)?.checksum ?? Checksum(0n)
+}
+
+/** Whether what lies in the place of this prepare is this prepare (§3.3). */
+export const isThis = (s: GroupState, held: PrepareHeader, prepare: PrepareHeader): boolean =>
+  !differ(held.checksum, prepare.checksum) || !s.config.rules.ackComparesChecksum
+
 export function highestHeld(s: GroupState): Op {
   let highest = s.journal.highestOp()
   if (s.truncatedFrom !== undefined) highest = minOp(highest, Op(s.truncatedFrom - 1n))
@@ -64,7 +78,8 @@ export function linkLog(s: GroupState, log: KnownLog = NONE): void {
     else cut = cut === undefined ? header.op : minOp(cut, header.op)
   }
   const top = maxOp(log.head, floor)
-  if (highestHeld(s) > top) cut = cut === undefined ? next(top) : minOp(cut, next(top))
+  if (highestHeld(s) > top && s.config.rules.shorterStartViewCuts)
+    cut = cut === undefined ? next(top) : minOp(cut, next(top))
   if (cut !== undefined) truncate(s, cut)
 
   s.proven = floor
@@ -72,7 +87,9 @@ export function linkLog(s: GroupState, log: KnownLog = NONE): void {
   s.chainChecksum =
     heldAt(s, floor)?.checksum ?? named(log, floor)?.checksum ?? named(log, next(floor))?.parent ?? Checksum(0n)
   s.unprovenTo = Op(0n)
-  if (linkedDown(s, log)) climb(s, log, true)
+  const linked = linkedDown(s, log)
+  // Without the rule whatever is held in a row passes for proven.
+  if (linked || !s.config.rules.unprovenIsWithheld) climb(s, log, true)
   const highest = highestHeld(s)
   if (highest > s.chain) s.unprovenTo = highest
 }
@@ -105,7 +122,8 @@ export function climb(s: GroupState, log: KnownLog, linked = false): boolean {
     const held = heldAt(s, op)
     if (held === undefined) break
     if (!linked && named(log, op) === undefined) break
-    if (op > log.head) break
+    // Without the rule the tail behind a shorter StartView passes for a part of its log.
+    if (op > log.head && s.config.rules.shorterStartViewCuts) break
     if (differ(s.chainChecksum, held.parent)) return false
     s.chain = op
     s.chainChecksum = held.checksum

@@ -42,7 +42,9 @@ function vote(
     suffix,
     heldFrontier: 0n,
     reservedFrontier: 0n,
+    committedFrontier: 0n,
     forgetful: false,
+    origin: { known: false, logStart: 0n, firstBase: 0n, jumpBase: 0n },
   }
 }
 const merge = (n: number, votes: StoredDvc[]) => mergeVotes(votes, n, quorumsOf(n))

@@ -8,6 +8,7 @@
  */
 import { Op } from '../bytes/units.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
+import { RULES_ON, type Rules } from '../protocol/rules.ts'
 import { PREPARE_QUEUE_CEILING } from './pipeline.ts'
 import type { Quorums } from './quorums.ts'
 import { differ, maxOp, type StoredDvc } from './state.ts'
@@ -29,7 +30,14 @@ export type MergeOutcome =
       readonly committedElsewhere: readonly PrepareHeader[]
     }
 
-export function mergeVotes(votes: readonly StoredDvc[], replicaCount: number, quorums: Quorums): MergeOutcome {
+/** `depthMax`: no pipeline of the cluster is deeper, so an op this far below a head has committed. */
+export function mergeVotes(
+  votes: readonly StoredDvc[],
+  replicaCount: number,
+  quorums: Quorums,
+  depthMax = PREPARE_QUEUE_CEILING,
+  rules: Rules = RULES_ON,
+): MergeOutcome {
   const received = votes.length
   if (received < quorums.viewChange) return { kind: 'awaiting_quorum', received }
   const canonicalView = Math.max(...votes.map(vote => vote.logView))
@@ -40,9 +48,8 @@ export function mergeVotes(votes: readonly StoredDvc[], replicaCount: number, qu
   let commitMax = Op(0n)
   for (const vote of votes) {
     commitMax = maxOp(commitMax, vote.commit)
-    // No pipeline of the cluster is deeper, so an op this far below a head has committed. The suffix floor proves nothing.
-    const ceiling = BigInt(PREPARE_QUEUE_CEILING)
-    if (vote.op > ceiling) commitMax = maxOp(commitMax, Op(vote.op - ceiling))
+    // The suffix floor proves nothing.
+    if (vote.op > BigInt(depthMax)) commitMax = maxOp(commitMax, Op(vote.op - BigInt(depthMax)))
     const head = vote.suffix[0]?.header
     if (head !== undefined) commitMax = maxOp(commitMax, head.commit)
   }
@@ -54,7 +61,7 @@ export function mergeVotes(votes: readonly StoredDvc[], replicaCount: number, qu
   const chosen = new Map<bigint, PrepareHeader>()
   for (let op = low; op <= headMax; op = Op(op + 1n)) {
     const { header, conflict } = canonicalHeader(canonical, op)
-    if (countNacks(votes, canonicalView, op, header) >= quorums.nack) {
+    if (countNacks(votes, canonicalView, op, header, rules) >= quorums.nack) {
       if (op <= commitMax) return { kind: 'deadlocked', op, reason: 'a committed op is denied by a nack quorum' }
       opHead = Op(op - 1n)
       break
@@ -105,6 +112,7 @@ function countNacks(
   canonicalView: number,
   op: Op,
   canonical: PrepareHeader | undefined,
+  rules: Rules,
 ): number {
   let nacks = 0
   for (const vote of votes) {
@@ -113,12 +121,16 @@ function countNacks(
       continue
     }
     const entry = suffixEntry(vote.suffix, op)
-    if (entry === undefined) continue
+    if (entry === undefined) {
+      if (vote.suffix.length === 0 && !rules.emptySuffixDeniesNothing) nacks++
+      continue
+    }
+    const leftOut = vote.logView === canonicalView && !entry.present && !rules.canonicalDeniesByBit
     const otherPrepare =
       vote.logView < canonicalView &&
       entry.header !== undefined &&
       (canonical === undefined || entry.header.checksum !== canonical.checksum)
-    if (entry.nack || otherPrepare) nacks++
+    if (entry.nack || otherPrepare || leftOut) nacks++
   }
   return nacks
 }

@@ -11,7 +11,7 @@ import type { FrameOf } from '../protocol/frames.ts'
 import { requestStartViewFrame, startViewFrame } from './frames-out.ts'
 import { broadcastFree, dropHeld, sendScoped } from './gate.ts'
 import { suffixHeaders } from './start-view.ts'
-import { fact, type GroupState, ignored, isActingPrimary, isPrimaryByView, primaryOf } from './state.ts'
+import { fact, type GroupState, ignored, isActingPrimary, isInstalling, isPrimaryByView, primaryOf } from './state.ts'
 import { probeAgain, startElection } from './view-change.ts'
 
 /** A peer's sign that it cannot answer is good for this many probe intervals. */
@@ -50,7 +50,7 @@ export function onProbeTimer(s: GroupState): void {
 }
 
 function giveUpProbing(s: GroupState): void {
-  s.transferStage = 'idle'
+  if (!isInstalling(s)) s.transferStage = 'idle'
   s.timers.requestStartView.stop()
   startElection(s, 'view_probe_unanswered')
 }

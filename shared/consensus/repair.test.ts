@@ -3,10 +3,11 @@ import { createHash, type Hash } from '../bytes/hash.ts'
 import { Op, ReplicaId, View } from '../bytes/units.ts'
 import { Command } from '../protocol/commands.ts'
 import { sealFrame } from '../protocol/frames.ts'
+import { prepareLayout } from '../protocol/headers.ts'
 import { toRepairPrepare } from '../protocol/seal.ts'
 import { type ClusterOptions, TestCluster } from './testing/cluster.ts'
 import { sealedHeader } from './testing/headers.ts'
-import type { WalJournal } from './testing/journal.ts'
+import type { MemoryJournal, WalJournal } from './testing/journal.ts'
 
 let hash: Hash
 beforeAll(async () => {
@@ -84,6 +85,27 @@ describe.each(['metadata', 'partition'] as const)('repair of a %s group', plane 
     expect(c.checker.canonical[8]!.parent).toBe(c.checker.canonical[7]!.checksum)
   })
 
+  it('a round that comes in any order is asked for once, and of one with a loss only what is missing', () => {
+    const c = withOps(3, { plane })
+    c.filter = heartbeatsOnly(2)
+    more(c, 60)
+    const held = new Map<bigint, Uint8Array>()
+    let again: number | undefined
+    c.filter = (_from, to, frame) => {
+      if (to !== 2 || command(frame) !== Command.RepairPrepare) return true
+      if (again !== undefined) again++
+      else held.set(prepareLayout.decode(frame).op, frame.slice())
+      return again !== undefined
+    }
+    c.until('the round is out', () => held.size === 60)
+    again = 0
+    held.delete(14n)
+    for (const bytes of [...held.values()].reverse())
+      c.step(c.node(2), { kind: 'frame', from: ReplicaId(0), bytes, nowMicros: c.clock(c.node(2)) })
+    c.until('whole again', settled(c))
+    expect(again).toBe(1)
+  })
+
   it('an altered repair frame is dropped, and the true one is fetched', () => {
     const c = withOps(3, { plane })
     c.filter = heartbeatsOnly(2)
@@ -136,6 +158,56 @@ describe('what peers no longer hold', () => {
     expect([c.node(2).needTransfer, group(c, 2).commitMin]).toEqual([false, 55n])
     c.crash(1)
     more(c, 1)
+  })
+
+  it('ST-16 partition: a floor whose round never ended is settled by the next one', () => {
+    const c = withOps(50, { plane: 'partition', ring: 10 })
+    c.crash(2)
+    more(c, 5)
+    let lost = 0
+    c.filter = (_from, to, frame) => to !== 2 || command(frame) !== Command.RepairDone || ++lost > 1
+    c.restart(2)
+    c.until('caught up', settled(c))
+    expect([lost > 1, c.node(2).needTransfer, group(c, 2).commitMin]).toEqual([true, false, 55n])
+  })
+
+  it('ST-16 partition: a floor is settled once the entries above it are in, in whatever order they come', () => {
+    const c = withOps(50, { plane: 'partition', ring: 10 })
+    c.crash(2)
+    more(c, 5)
+    const held: Uint8Array[] = []
+    const kinds = new Set<number>([Command.RangeEvicted, Command.RepairPrepare, Command.RepairDone])
+    c.filter = (_from, to, frame) => {
+      if (to !== 2 || !kinds.has(command(frame)!)) return true
+      held.push(frame.slice())
+      return false
+    }
+    c.restart(2)
+    c.until('the round is out', () => held.some(frame => command(frame) === Command.RepairDone))
+    c.filter = undefined
+    for (const bytes of held.reverse())
+      c.step(c.node(2), { kind: 'frame', from: ReplicaId(0), bytes, nowMicros: c.clock(c.node(2)) })
+    c.until('caught up', settled(c))
+    expect([c.node(2).needTransfer, group(c, 2).commitMin]).toEqual([false, 55n])
+  })
+
+  it('ST-16 partition: what a round brought before the peer forgot it is applied, and nothing is passed over', () => {
+    const c = withOps(50, { plane: 'partition', ring: 10 })
+    c.crash(2)
+    more(c, 5)
+    let ends = false
+    c.filter = (_from, to, frame) =>
+      to !== 2 || (command(frame) !== Command.Prepare && (ends || command(frame) !== Command.RepairDone))
+    c.restart(2)
+    c.until('the first round is in', () => c.node(2).journal.highestOp() === 55n)
+    // The ring of the others is past the floor of that round.
+    more(c, 8)
+    ends = true
+    c.until('the second is in', () => group(c, 2).commitMin === 63n)
+    c.filter = undefined
+    c.until('caught up', settled(c))
+    const [held, whole] = [2, 0].map(index => (c.node(index).journal as MemoryJournal).disk)
+    expect([c.node(2).needTransfer, held]).toEqual([false, whole])
   })
 
   it('ST-15 partition: a floor that leaves a gap is refused; the replica says so, stays behind and acknowledges nothing', () => {

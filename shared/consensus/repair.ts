@@ -1,7 +1,7 @@
 /**
- * Journal repair, asking side (spec consensus.md §6.1). Entries come in ascending order and are taken only in that order, so
- * that the journal never has a hole and an old entry never hides below a newer one. A frame for an op that is held proves
- * it or replaces it.
+ * Journal repair, asking side (spec consensus.md §6.1). Entries are sent in ascending order and taken only in that order, so
+ * that the journal never has a hole and an old entry never hides below a newer one; one that comes before its turn waits for
+ * it. A frame for an op that is held proves it or replaces it.
  *
  * A backup repairs from the primary of its view, up to what it knows committed, and beyond while live prepares run ahead of
  * it: otherwise it would chase a steady load for ever. A candidate repairs from the voters.
@@ -13,9 +13,10 @@ import { fromRepairPrepare, verifyPrepare } from '../protocol/seal.ts'
 import { walkCommits } from './commit.ts'
 import { requestPreparesFrame } from './frames-out.ts'
 import { sendFree } from './gate.ts'
-import { advanceProven, climb, heldAt, linkLog, named, truncate } from './log.ts'
+import { advanceProven, climb, heldAt, isThis, linkLog, named, standOnProven, storedAt, truncate } from './log.ts'
 import { joinLog } from './start-view.ts'
 import {
+  awaitTransfer,
   differ,
   fact,
   type GroupState,
@@ -27,6 +28,7 @@ import {
   next,
   type ParkedLog,
   primaryOf,
+  type RepairSession,
   type StoredDvc,
 } from './state.ts'
 import { suffixEntry } from './suffix.ts'
@@ -34,6 +36,8 @@ import { advanceParked } from './view-start.ts'
 
 /** A new round waits until fewer appends than this are on their way: the disk sets the pace. */
 const ROUND_BACKLOG_MAX = 64
+/** What comes before its turn is kept up to this many bytes; beyond, the next round brings it again. */
+const EARLY_BYTES_MAX = 16 * 1024 * 1024
 
 /** Last op that a backup needs: known committed, held but unproven, or running ahead of it. */
 const target = (s: GroupState): Op =>
@@ -66,7 +70,18 @@ function pickSource(s: GroupState, parked: ParkedLog, op: Op): StoredDvc | undef
 
 function open(s: GroupState, peer: ReplicaId): void {
   const nonce = ((s.random.u64() ^ (s.nowMicros & U64_MAX)) << 64n) | s.random.u64() | 1n
-  s.repair = { nonce, peer, toOp: Op(0n), askedFrom: s.chain, idleTicks: 0, floor: undefined, waiting: false }
+  s.repair = {
+    nonce,
+    peer,
+    toOp: Op(0n),
+    askedFrom: s.chain,
+    idleTicks: 0,
+    floor: undefined,
+    floorLogEnd: 0n,
+    servedTo: undefined,
+    waiting: false,
+    early: new Map(),
+  }
   fact(s, 'repair_started', { op: next(s.chain), peer, detail: { to: target(s).toString() } })
   ask(s)
 }
@@ -80,7 +95,16 @@ function ask(s: GroupState): void {
   session.idleTicks = 0
   session.waiting = false
   session.floor = undefined
-  sendFree(s, session.peer, requestPreparesFrame(s, session.nonce, next(s.chain), session.toOp))
+  session.servedTo = undefined
+  sendFree(s, session.peer, requestPreparesFrame(s, session.nonce, next(s.chain), endOfHole(s, session)))
+}
+
+/** What came early need not come again. */
+function endOfHole(s: GroupState, { early, toOp }: RepairSession): Op {
+  const first = next(s.chain)
+  let end = toOp
+  for (const op of early.keys()) if (op > first && op <= end) end = Op(op - 1n)
+  return end
 }
 
 function close(s: GroupState): void {
@@ -104,12 +128,34 @@ export function onRepairPrepare(s: GroupState, from: ReplicaId, frame: FrameOf<'
   if (op !== next(s.chain)) {
     // Partition: the peer has said that what lies between is gone.
     if (session.floor === undefined || op !== next(session.floor) || s.chain > session.floor) {
-      ignored(s, 'gap', from, op)
+      if (!keepEarly(s, session, frame)) ignored(s, 'gap', from, op)
       return
     }
     s.chain = session.floor
     s.chainChecksum = Checksum(0n)
   }
+  take(s, from, frame)
+  // Whatever was taken may have ended the session, or begun another.
+  while (s.repair === session) {
+    for (const op of session.early.keys()) if (op <= s.chain) session.early.delete(op)
+    const follower = session.early.get(next(s.chain))
+    if (follower === undefined) break
+    session.early.delete(follower.header.op)
+    take(s, from, follower)
+  }
+  if (s.repair === session) tryEndRound(s, session)
+}
+
+function keepEarly(s: GroupState, { early }: RepairSession, frame: FrameOf<'RepairPrepare'>): boolean {
+  let bytes = frame.bytes.length
+  for (const other of early.values()) bytes += other.bytes.length
+  if (early.size >= s.config.repairChunkMax || bytes > EARLY_BYTES_MAX) return false
+  early.set(frame.header.op, frame)
+  return true
+}
+
+function take(s: GroupState, from: ReplicaId, frame: FrameOf<'RepairPrepare'>): void {
+  const { op } = frame.header
   const bytes = fromRepairPrepare(frame.bytes)
   const verdict = verifyPrepare(s.config.hash, bytes)
   if (verdict !== 'ok') {
@@ -121,7 +167,7 @@ export function onRepairPrepare(s: GroupState, from: ReplicaId, frame: FrameOf<'
     fact(s, 'frame_ignored', { op, peer: from, detail: { reason: 'not_canonical' } })
     return
   }
-  session.idleTicks = 0
+  s.repair!.idleTicks = 0
   ingest(s, header, bytes)
   afterProgress(s)
 }
@@ -143,8 +189,9 @@ function trusted(s: GroupState, from: ReplicaId, header: PrepareHeader): boolean
 function ingest(s: GroupState, header: PrepareHeader, frame: Uint8Array): void {
   const { op } = header
   const held = heldAt(s, op)
-  if (held !== undefined && differ(held.checksum, header.checksum)) truncate(s, op)
-  if (held === undefined || differ(held.checksum, header.checksum)) {
+  const isHeld = held !== undefined && isThis(s, held, header)
+  if (held !== undefined && !isHeld) truncate(s, op)
+  if (!isHeld) {
     s.inFlight.set(op, { role: 'repair', header, view: s.view })
     s.out.push({ kind: 'append', role: 'repair', header, frame })
   }
@@ -184,7 +231,21 @@ export function settleUnproven(s: GroupState): void {
 export function onRepairDone(s: GroupState, from: ReplicaId, { header }: FrameOf<'RepairDone'>): void {
   const session = s.repair
   if (session === undefined || session.nonce !== header.nonce || session.peer !== from) return
-  if (session.floor !== undefined && !settleFloor(s, from, session.floor)) return
+  session.servedTo = header.op
+  tryEndRound(s, session)
+}
+
+/** Whether a floor joins what is on the disk is seen by the entries above it: they must be in, and stored. */
+function tryEndRound(s: GroupState, session: RepairSession): void {
+  const { servedTo, floor } = session
+  if (servedTo === undefined) return
+  if (floor !== undefined && ((servedTo > floor && servedTo > s.chain) || s.inFlight.size > 0)) return
+  endRound(s, session)
+}
+
+function endRound(s: GroupState, session: RepairSession): void {
+  session.servedTo = undefined
+  if (session.floor !== undefined && !settleFloor(s, session.peer, session.floor)) return
   walkCommits(s)
   if (target(s) <= s.chain) {
     close(s)
@@ -200,6 +261,7 @@ export function onRepairDone(s: GroupState, from: ReplicaId, { header }: FrameOf
 
 /** An append has landed: a round that waited for the disk goes on. */
 export function continueRepair(s: GroupState): void {
+  if (s.repair !== undefined) tryEndRound(s, s.repair)
   if (s.repair?.waiting !== true || s.inFlight.size > ROUND_BACKLOG_MAX) return
   if (target(s) <= s.chain) close(s)
   else ask(s)
@@ -215,6 +277,10 @@ export function onRangeEvicted(s: GroupState, from: ReplicaId, { header }: Frame
   }
   if (s.config.plane === 'partition') {
     session.floor = Op(header.op - 1n)
+    session.floorLogEnd = header.logEnd
+    const follower = session.early.get(header.op)
+    session.early.delete(header.op)
+    if (follower !== undefined) onRepairPrepare(s, from, follower)
     return
   }
   needTransfer(s, from, 'range_evicted')
@@ -222,11 +288,12 @@ export function onRangeEvicted(s: GroupState, from: ReplicaId, { header }: Frame
 
 /** Partition: the round behind an eviction is in. Is what is gone in the segments already? (§6.1) */
 function settleFloor(s: GroupState, from: ReplicaId, evictedTo: Op): boolean {
+  const { floorLogEnd } = s.repair!
   s.repair!.floor = undefined
-  const floor = minOp(evictedTo, s.commitMax)
+  const floor = lowered(s, minOp(evictedTo, s.commitMax))
   if (floor <= s.commitMin) return true
-  if (s.journal.connectsAbove?.(floor, s.commitMax) !== true) {
-    s.chain = s.proven
+  if (s.journal.connectsAbove?.(floor, s.commitMax, floorLogEnd) !== true) {
+    standOnProven(s)
     needTransfer(s, from, 'floor_refused')
     return false
   }
@@ -240,14 +307,26 @@ function settleFloor(s: GroupState, from: ReplicaId, evictedTo: Op): boolean {
   if (s.unprovenTo <= floor) s.unprovenTo = Op(0n)
   s.out.push({ kind: 'commitFloor', floor })
   advanceProven(s)
+  s.sequencer = maxOp(s.sequencer, s.unprovenTo === 0n ? s.proven : s.sequencer)
   settleUnproven(s)
   return true
+}
+
+/** What an earlier round brought, before the peer forgot it, is part of the log too. */
+function lowered(s: GroupState, evictedTo: Op): Op {
+  let floor = evictedTo
+  for (;;) {
+    const [held, above] = [storedAt(s, floor), storedAt(s, next(floor))]
+    if (floor <= s.commitMin || held === undefined || above === undefined) return floor
+    if (differ(held.checksum, above.parent)) return floor
+    floor = Op(floor - 1n)
+  }
 }
 
 /** Repair cannot help any more. The replica stays what it is, behind and without a vote, until a transfer is installed. */
 export function needTransfer(s: GroupState, peer: ReplicaId, reason: string): void {
   s.repair = undefined
-  s.transferStage = 'awaiting_target'
+  awaitTransfer(s)
   fact(s, 'transfer_needed', { peer, op: next(s.commitMin), detail: { reason } })
   s.out.push({ kind: 'needTransfer', peer })
 }
@@ -265,6 +344,8 @@ export function tickRepair(s: GroupState): void {
     rotate(s)
     return
   }
+  // A floor that was never settled is none: what lies above it was taken in advance.
+  if (session.floor !== undefined) standOnProven(s)
   if (s.status !== 'normal' || target(s) <= s.chain) {
     s.repair = undefined
     return
@@ -274,6 +355,5 @@ export function tickRepair(s: GroupState): void {
     armRepair(s, primaryOf(s, s.view))
     return
   }
-  if (session.floor !== undefined) s.chain = s.proven
   ask(s)
 }

@@ -12,7 +12,7 @@ import { restampView, verifyPrepare } from '../protocol/seal.ts'
 import { ackCommitted, ackStored, selfAck } from './acks.ts'
 import { learnCommit, syncPrepareTimer, walkCommits } from './commit.ts'
 import { sendScoped } from './gate.ts'
-import { advanceProven, heldAt, storedAt, truncate } from './log.ts'
+import { advanceProven, heldAt, isThis, storedAt, truncate } from './log.ts'
 import { armRepair, continueRepair, settleUnproven } from './repair.ts'
 import { setHas } from './replica-set.ts'
 import {
@@ -95,9 +95,9 @@ function accept(s: GroupState, from: ReplicaId, header: PrepareHeader, frame: Ui
   }
   const held = heldAt(s, op)
   if (held !== undefined) {
-    if (!differ(held.checksum, header.checksum)) {
+    if (isThis(s, held, header)) {
       s.chain = op
-      s.chainChecksum = held.checksum
+      s.chainChecksum = header.checksum
       advanceProven(s)
       s.sequencer = maxOp(s.sequencer, s.proven)
       settleUnproven(s)
@@ -121,12 +121,12 @@ function accept(s: GroupState, from: ReplicaId, header: PrepareHeader, frame: Ui
 function acceptAgain(s: GroupState, from: ReplicaId, header: PrepareHeader): void {
   const stored = storedAt(s, header.op)
   if (stored === undefined) return
-  if (differ(stored.checksum, header.checksum)) {
+  if (!isThis(s, stored, header)) {
     fact(s, 'frame_ignored', { op: header.op, peer: from, detail: { reason: 'checksum_mismatch' } })
     return
   }
   forward(s, header.op)
-  ackStored(s, header.op)
+  ackStored(s, header.op, header)
 }
 
 /** Passes a stored prepare on along the chain: to the next replica, up to but not including the primary. */

@@ -35,7 +35,13 @@ export const snapshotOf = (s: GroupState): GroupSnapshot => ({
     startViewChange: setMembers(s.svcFrom),
     doViewChange: s.dvcs
       .filter(vote => vote !== undefined)
-      .map(({ replica, logView, op, commit }) => ({ replica, logView, op, commit })),
+      .map(({ replica, logView, op, commit, checksum }) => ({
+        replica,
+        logView,
+        op,
+        commit,
+        ...(checksum !== undefined && { checksum }),
+      })),
     parked: s.parked !== undefined,
   },
   timers: TIMER_ORDER.map(name => {

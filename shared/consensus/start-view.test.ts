@@ -133,6 +133,14 @@ describe('a recovering replica and the StartViews that reach it', () => {
     expect(g.snapshot().status).toBe('normal')
   })
 
+  it('VC-14 one without a nonce, of the view whose log is held, cuts nothing of it', () => {
+    const { group: g, startView, truncated } = alone({ log: 9, commit: 5 })
+    startView({ view: 1, op: 7, commit: 6, incarnation: 0n, headers: 2 })
+    expect([g.snapshot().status, truncated]).toEqual(['recovering', []])
+    startView({ view: 2, op: 7, commit: 6, incarnation: 0n, headers: 2 })
+    expect([g.snapshot().status, truncated]).toEqual(['normal', [8n]])
+  })
+
   it('VC-15 a head below the own log in the same log view: adopted, and the suffix above is cut', () => {
     const { group: g, startView, truncated } = alone({ log: 9, commit: 5 })
     startView({ view: 1, op: 7, commit: 6, incarnation: 77n, headers: 2 })

@@ -13,7 +13,8 @@
  * docs/decisions/020 has the reasons.
  */
 import { Xoshiro256 } from '../bytes/random.ts'
-import { type Checksum, Micros, Op, ReplicaId, View } from '../bytes/units.ts'
+import { type Checksum, Micros, Op, ReplicaId, U64_MAX, View } from '../bytes/units.ts'
+import type { FrameOf } from '../protocol/frames.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
 import type {
   GroupAction,
@@ -49,8 +50,14 @@ export interface StoredDvc {
   /** Partition groups: one past the last offset held, and the reservation; 0 when not sent. */
   readonly heldFrontier: bigint
   readonly reservedFrontier: bigint
-  /** Its journal died with its last life, and it has joined no view since. */
+  /** One past the last offset held that is known to be committed. */
+  readonly committedFrontier: bigint
+  /** Its journal died with its last life, and it does not hold again what it may have acknowledged in it. */
   readonly forgetful: boolean
+  /** Partition groups: where the log of `logView` began, and where its leader mints at least. */
+  readonly origin: LogOrigin
+  /** Of the frame that it came in; the own one came in none. */
+  readonly checksum?: Checksum
 }
 
 /** Headers of a canonical log, head first and without holes below it: `headers[i]` is op `head - i`. */
@@ -78,9 +85,18 @@ export interface RepairSession {
   idleTicks: number
   /** Partition: ops up to here are gone at the peer, and the round that says so is still coming in (§6.1). */
   floor: Op | undefined
+  /** Partition: where the log of the peer ended when it said so; 0: not said. */
+  floorLogEnd: bigint
+  /** Where the round ended, once the peer has said so; entries may be late. */
+  servedTo: Op | undefined
   /** A round ended while many appends were in flight; the next one is asked for when they have landed. */
   waiting: boolean
+  /** What came before its turn: a round in which one frame is late or lost is not asked for a second time. */
+  readonly early: Map<Op, FrameOf<'RepairPrepare'>>
 }
+
+/** Nothing that a replica holds makes up for what it forgot: it has joined no view, or lacks the beginning of the log of its view. */
+export const FORGOT_ALL = Op(U64_MAX)
 
 export class GroupState {
   readonly config: GroupConfig
@@ -141,16 +157,21 @@ export class GroupState {
   known: KnownLog | undefined
   knownView = View(0)
   /**
-   * A partition's journal died with the last life of this replica, and no view has been adopted or started since: what it
-   * held in memory and acknowledged is gone, and its denials are worth less than anybody's memory.
+   * A partition's journal died with the last life of this replica: what it held in memory and acknowledged is gone, and its
+   * denials are worth nothing until it holds the log up to this op, the head of the first view that it joined. No view yet,
+   * or one whose log begins with what is missing on this disk: `FORGOT_ALL`. Undefined: it remembers.
    */
-  amnesiac: boolean
-  /** A restarted partition replica has not applied anything yet: what comes first must join what its segments hold. */
+  forgotTo: Op | undefined
+  /** A restarted partition replica has applied nothing yet: the log must first come to the end of what its segments hold. */
   mustConnect: boolean
   /** Partition only: where the log of this group began, as its leader announced it. */
   origin: LogOrigin = { known: false, logStart: 0n, firstBase: 0n, jumpBase: 0n }
-  /** An amnesiac candidate has waited a whole status timeout for all votes, and decides with those it has. */
+  /** Partition only: the view in which this replica heard that the log began elsewhere than it had heard before. */
+  originView = View(0)
+  /** A candidate that hears too few who remember has waited half a status timeout for all votes, and decides with those it has. */
   waitedForAll = false
+  /** What was left of the status timeout when a replica first asked for this view: it is there, and its vote will come. */
+  readonly heardAt: (number | undefined)[] = []
 
   probeAttempts = 0
   /** Ticks since each peer showed that it cannot answer a probe; undefined when it never did. */
@@ -191,16 +212,45 @@ export class GroupState {
     this.chainChecksum = restore.lastPrepareChecksum
     this.lastTimestamp = restore.lastTimestamp
     if (config.plane === 'partition' && restore.join === 'init') this.origin = { ...this.origin, known: true }
-    this.amnesiac = config.plane === 'partition' && restore.join === 'probe'
-    this.mustConnect = this.amnesiac
+    this.mustConnect = config.plane === 'partition' && restore.join === 'probe'
+    this.forgotTo = this.mustConnect ? FORGOT_ALL : undefined
   }
 }
 
 export const primaryOf = (s: GroupState, view: View): ReplicaId => ReplicaId(view % s.config.replicaCount)
 export const isPrimaryByView = (s: GroupState): boolean => primaryOf(s, s.view) === s.config.replica
 export const isTransferring = (s: GroupState): boolean => s.transferStage !== 'idle'
+/** The host is changing what is on the disk: until it has ended, nothing here says what this replica holds. */
+export const isInstalling = (s: GroupState): boolean => s.transferStage === 'installing'
+
+/** Waits for a transfer; one that is being installed is the one that came first. */
+export function awaitTransfer(s: GroupState): void {
+  if (!isInstalling(s)) s.transferStage = 'awaiting_target'
+}
 /** Primary of its view, and at work. */
 export const isActingPrimary = (s: GroupState): boolean => s.status === 'normal' && !s.ceded && isPrimaryByView(s)
+
+/** Whether its denials are worth nothing. Answers for good: who has caught up once has a memory of this life. */
+export function isForgetful(s: GroupState): boolean {
+  if (s.forgotTo !== undefined && s.proven >= s.forgotTo) s.forgotTo = undefined
+  return s.forgotTo !== undefined
+}
+
+/** The origin of the sender's log, as a StartView announces it and a DoViewChange votes with it. */
+export const originOf = ({ originKnown, logStart, firstBase, jumpBase }: OriginFields): LogOrigin => ({
+  known: originKnown !== 0,
+  logStart,
+  firstBase,
+  jumpBase,
+})
+type OriginFields = Omit<LogOrigin, 'known'> & { readonly originKnown: number }
+
+/** Ops are numbered per log: of two that began elsewhere none can be compared. What nobody has said does not contradict. */
+export const isSameLog = (a: LogOrigin, b: LogOrigin): boolean =>
+  !a.known || !b.known || (a.logStart === b.logStart && a.firstBase === b.firstBase)
+
+/** A transfer must bring what stood on disks before op 1 of this log, and this replica does not belong to it until then. */
+export const lacksBeginning = (s: GroupState): boolean => s.forgotTo === FORGOT_ALL
 
 export const maxOp = (a: Op, b: Op): Op => (a > b ? a : b)
 export const minOp = (a: Op, b: Op): Op => (a < b ? a : b)

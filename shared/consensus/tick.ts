@@ -4,13 +4,14 @@ import { walkCommits } from './commit.ts'
 import { startViewChangeFrame } from './frames-out.ts'
 import { broadcastScoped, tickPersist } from './gate.ts'
 import { onCommitTimer, tickHearing } from './heartbeat.ts'
+import { tickWaitForAll } from './memory-loss.ts'
 import { ageSigns, onProbeTimer } from './probe.ts'
 import { tickRepair } from './repair.ts'
 import { retransmit } from './replicate.ts'
 import { type GroupState, isActingPrimary } from './state.ts'
 import { TIMER_ORDER, type Timers } from './timers.ts'
 import { onHeartbeatTimeout, onViewChangeStatusTimeout, onVoteTimer } from './view-change.ts'
-import { advanceParked, endWaitForAll } from './view-start.ts'
+import { advanceParked } from './view-start.ts'
 
 export function onTick(s: GroupState): void {
   tickPersist(s)
@@ -23,6 +24,7 @@ export function onTick(s: GroupState): void {
     if (timer.remaining === 0) fired = true
   }
   if (fired) for (const name of TIMER_ORDER) if (s.timers[name].fired) FIRED[name](s)
+  if (s.status === 'view_change') tickWaitForAll(s)
   if (s.selfAckDue) selfAck(s)
   if (s.commitMin < s.commitMax) walkCommits(s)
   if (s.parked !== undefined) advanceParked(s)
@@ -46,7 +48,5 @@ const FIRED: Record<keyof Timers, (s: GroupState) => void> = {
   },
   commitMessage: onCommitTimer,
   requestStartView: onProbeTimer,
-  viewChangeStatus: s => {
-    if (!endWaitForAll(s)) onViewChangeStatusTimeout(s)
-  },
+  viewChangeStatus: onViewChangeStatusTimeout,
 }

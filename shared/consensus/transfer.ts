@@ -3,38 +3,63 @@
  * group stands still meanwhile: it adopts views and answers probes, but acknowledges, applies and repairs nothing.
  *
  * The specification cuts everything above the snapshot's op before the install. Here it stays, unproven: this replica may
- * have acknowledged it, and a denial of it could decide a merge against a committed op. Repair confirms or replaces it.
+ * have acknowledged it, and a denial of it could decide a merge against a committed op. Repair confirms or replaces it. What
+ * is proven to belong to the log of the view stays proven.
  */
-import { Micros, Op } from '../bytes/units.ts'
-import { learnCommit, walkCommits } from './commit.ts'
+import { Micros, Op, type View } from '../bytes/units.ts'
+import { learnCommit } from './commit.ts'
 import type { GroupEvent } from './contract.ts'
 import { highestHeld, linkLog } from './log.ts'
-import { armRepair } from './repair.ts'
-import { joinLog } from './start-view.ts'
-import { type GroupState, isPrimaryByView, isTransferring, maxOp, primaryOf } from './state.ts'
-import { advanceParked } from './view-start.ts'
+import { followLog, judgeBeginning, startOver } from './start-view.ts'
+import { type GroupState, isPrimaryByView, isTransferring, lacksBeginning, maxOp, primaryOf } from './state.ts'
+import { renewOwnVote } from './view-change.ts'
+import { advanceParked, tryMerge } from './view-start.ts'
 
 export function onTransferInstalled(
   s: GroupState,
-  { op, commitMax, timestamp }: Extract<GroupEvent, { kind: 'transferInstalled' }>,
+  { op, commitMax, timestamp, view }: Extract<GroupEvent, { kind: 'transferInstalled' }>,
 ): void {
   s.transferStage = 'idle'
   s.repair = undefined
+  if (isOfEndedLog(s, op, view)) {
+    startOver(s, primaryOf(s, s.view), op)
+    return
+  }
   learnCommit(s, commitMax)
   if (timestamp > s.lastTimestamp) s.lastTimestamp = Micros(timestamp)
+  // What was fetched is the beginning of the log, whatever stood on the disk before.
+  s.mustConnect = false
+  if (s.status === 'normal' && lacksBeginning(s)) s.forgotTo = s.announcedHead
   if (op > s.commitMin) {
     s.commitMin = op
     if (s.lostTo <= op) s.lostTo = Op(0n)
     s.sequencer = maxOp(s.sequencer, op)
-    linkLog(s, s.parked ?? s.known ?? { head: highestHeld(s), headers: [] })
+    // The announcement of a view says nothing of what has come in it since: that is proven, and perhaps acknowledged.
+    if (op > s.proven) linkLog(s, s.parked ?? s.known ?? { head: highestHeld(s), headers: [] })
   }
   resume(s)
 }
 
-/** Stays what it is, behind, and asks for what is missing once more. */
+/**
+ * Whether the group has begun a new log, or gone on with one that ends below `op`, since a state was offered (design.md §3):
+ * ops of the two cannot be compared, and what was installed is no part of the log of this view.
+ */
+function isOfEndedLog(s: GroupState, op: Op, offeredIn: View): boolean {
+  if (s.config.plane !== 'partition' || s.status !== 'normal' || offeredIn >= s.view) return false
+  return offeredIn < s.originView || op > s.announcedHead
+}
+
+/**
+ * Stays what it is, behind, and asks for what is missing once more. Where that is the beginning of the log, another transfer
+ * must bring it, unless what was wrong has left the disk meanwhile.
+ */
 export function onTransferAbandoned(s: GroupState): void {
   if (!isTransferring(s)) return
   s.transferStage = 'idle'
+  if (s.status === 'normal' && lacksBeginning(s)) {
+    s.forgotTo = s.announcedHead
+    judgeBeginning(s)
+  }
   resume(s)
 }
 
@@ -43,9 +68,10 @@ function resume(s: GroupState): void {
     advanceParked(s)
     return
   }
+  if (s.status === 'view_change') {
+    renewOwnVote(s)
+    tryMerge(s)
+  }
   if (s.status !== 'normal' || isPrimaryByView(s)) return
-  if (s.unprovenTo === 0n) joinLog(s)
-  else s.sequencer = maxOp(highestHeld(s), s.lostTo)
-  walkCommits(s)
-  if (s.commitMax > s.chain || s.unprovenTo > 0n) armRepair(s, primaryOf(s, s.view))
+  followLog(s)
 }

@@ -213,6 +213,19 @@ describe('votes', () => {
     expect(acks).toHaveLength(1)
   })
 
+  it('nobody votes in the group of another incarnation: its frames name another cluster', () => {
+    const c = cluster({ plane: 'partition' })
+    c.run(2)
+    const from = (cluster: bigint) =>
+      sealFrame(hash, 'StartViewChange', { cluster, view: View(1), replica: ReplicaId(2), group: c.group })
+    c.send(ReplicaId(2), ReplicaId(1), from(0x1234n ^ (9n << 64n)))
+    c.run(2)
+    expect(group(c, 1).view).toBe(0)
+    c.send(ReplicaId(2), ReplicaId(1), from(0x1234n))
+    c.run(2)
+    expect(group(c, 1).view).toBe(1)
+  })
+
   it('the first vote of a replica counts: a later one that says otherwise replaces nothing', () => {
     const c = cluster({ replicas: 5 })
     c.run(2)
@@ -234,7 +247,12 @@ describe('votes', () => {
         logView: View(0),
         heldFrontier: 0n,
         reservedFrontier: 0n,
+        committedFrontier: 0n,
         forgetful: 0,
+        originKnown: 0,
+        logStart: 0n,
+        firstBase: 0n,
+        jumpBase: 0n,
         nackBitset: 0n,
         presentBitset: 0n,
       })

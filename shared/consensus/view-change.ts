@@ -6,11 +6,22 @@ import { Op, type ReplicaId, View as toView, type View } from '../bytes/units.ts
 import type { FrameOf } from '../protocol/frames.ts'
 import { doViewChangeFrame, requestStartViewFrame, startViewChangeFrame } from './frames-out.ts'
 import { broadcastFree, broadcastScoped, dropHeld } from './gate.ts'
-import { named, storedAt } from './log.ts'
+import { named, standOnProven, storedAt } from './log.ts'
 import { beginViewProbe, noteCannotLead } from './probe.ts'
 import { setAdd, setDelete, setOf, setSize } from './replica-set.ts'
 import { cancelWaiting, refuseQueued } from './requests.ts'
-import { fact, type GroupState, ignored, isPrimaryByView, maxOp, minOp, primaryOf, type StoredDvc } from './state.ts'
+import {
+  fact,
+  type GroupState,
+  ignored,
+  isForgetful,
+  isPrimaryByView,
+  maxOp,
+  minOp,
+  originOf,
+  primaryOf,
+  type StoredDvc,
+} from './state.ts'
 import { buildSuffix, type DvcSuffix, decodeDvcSuffix } from './suffix.ts'
 import { tryMerge } from './view-start.ts'
 
@@ -38,8 +49,7 @@ export function enterViewChange(s: GroupState, view: View, reason: ViewChangeRea
   s.repair = undefined
   s.gapSeen = Op(0n)
   // Appends in flight may still land; they are part of no chain now, and linkLog judges them when a view starts.
-  s.chain = s.proven
-  s.chainChecksum = storedAt(s, s.chain)?.checksum ?? s.chainChecksum
+  standOnProven(s)
   s.svcFrom = setOf(s.config.replica)
   const { timers } = s
   timers.normalHeartbeat.stop()
@@ -61,14 +71,21 @@ export function resetVotes(s: GroupState): void {
   s.sentOwnDvc = false
   s.parked = undefined
   s.waitedForAll = false
+  s.heardAt.length = 0
   dropHeld(s)
   cancelWaiting(s)
   refuseQueued(s)
 }
 
+/** A replica that has not found its view yet casts no vote (§5.2): it may have cast one in this view in an earlier life. */
+const isSilent = (s: GroupState): boolean => s.status === 'recovering' && s.config.rules.recoveringIsSilent
+
+/** A newer view, or one that a replica which may speak while it recovers joins from where it stands. */
+const joins = (s: GroupState, view: View): boolean => view > s.view || s.status === 'recovering'
+
 export function onStartViewChange(s: GroupState, from: ReplicaId, { header }: FrameOf<'StartViewChange'>): void {
   noteCannotLead(s, from)
-  if (s.status === 'recovering') {
+  if (isSilent(s)) {
     ignored(s, 'recovering', from)
     return
   }
@@ -77,12 +94,13 @@ export function onStartViewChange(s: GroupState, from: ReplicaId, { header }: Fr
     return
   }
   fact(s, 'start_view_change_received', { peer: from, detail: { view: header.view } })
-  if (header.view > s.view) enterViewChange(s, header.view, 'received_start_view_change')
+  if (joins(s, header.view)) enterViewChange(s, header.view, 'received_start_view_change')
   if (s.status !== 'view_change') {
     ignored(s, 'view_has_started', from)
     return
   }
   s.svcFrom = setAdd(s.svcFrom, from)
+  s.heardAt[from] ??= s.timers.viewChangeStatus.remaining
   if (s.sentOwnDvc || setSize(setDelete(s.svcFrom, s.config.replica)) < s.quorums.faults) return
   castOwnVote(s)
   tryMerge(s)
@@ -96,13 +114,25 @@ export function onStartViewChange(s: GroupState, from: ReplicaId, { header }: Fr
 function castOwnVote(s: GroupState): void {
   s.sentOwnDvc = true
   s.timers.doViewChangeMessage.start()
-  if (!s.amnesiac) sendOwnVote(s)
+  if (!isForgetful(s)) sendOwnVote(s)
 }
 
-function sendOwnVote(s: GroupState): void {
-  const vote = ownVote(s)
-  if (isPrimaryByView(s)) s.dvcs[s.config.replica] ??= vote
+/**
+ * In the reference a suffix that was built once goes out empty when the log has moved since. It may: it denies nothing, and
+ * the first vote stands. Here each vote is built anew; only without one of these rules one goes `bare`: when it is repeated,
+ * or when none of the views since that of its log has come to a start.
+ */
+function sendOwnVote(s: GroupState, bare = false): void {
+  const stale = s.view > s.logView + 1 && !s.config.rules.emptySuffixDeniesNothing
+  const vote = bare || stale ? { ...ownVote(s), suffix: [] } : ownVote(s)
+  if (isPrimaryByView(s)) record(s, vote)
   broadcastScoped(s, doViewChangeFrame(s, vote))
+}
+
+/** The first vote of a replica stands: a later one may retract a denial on which the candidate has relied (§5.3). */
+function record(s: GroupState, vote: StoredDvc): void {
+  if (s.config.rules.firstVoteStands) s.dvcs[vote.replica] ??= vote
+  else s.dvcs[vote.replica] = vote
 }
 
 /** A retransmitted vote is built from the present state; the first one that a candidate recorded counts. */
@@ -114,7 +144,7 @@ export function onVoteTimer(s: GroupState): void {
   }
   timer.reset()
   if (isPrimaryByView(s) && s.dvcDecided) return
-  sendOwnVote(s)
+  sendOwnVote(s, !s.config.rules.firstVoteStands)
   tryMerge(s)
 }
 
@@ -131,8 +161,16 @@ function ownVote(s: GroupState): StoredDvc {
     suffix: ownSuffix(s, op, commit),
     heldFrontier: frontier?.held ?? 0n,
     reservedFrontier: frontier?.reserved ?? 0n,
-    forgetful: s.amnesiac,
+    committedFrontier: frontier?.committed ?? 0n,
+    forgetful: isForgetful(s),
+    origin: s.origin,
   }
+}
+
+/** What this candidate holds is something else now, and nothing was decided by what it said before; it alone has counted that. */
+export function renewOwnVote(s: GroupState): void {
+  const { replica } = s.config
+  if (s.dvcs[replica] !== undefined && !s.dvcDecided) s.dvcs[replica] = ownVote(s)
 }
 
 const ownSuffix = (s: GroupState, op: Op, commit: Op): DvcSuffix =>
@@ -144,7 +182,7 @@ const ownSuffix = (s: GroupState, op: Op, commit: Op): DvcSuffix =>
 
 export function onDoViewChange(s: GroupState, from: ReplicaId, { header, body }: FrameOf<'DoViewChange'>): void {
   noteCannotLead(s, from)
-  if (s.status === 'recovering') {
+  if (isSilent(s)) {
     ignored(s, 'recovering', from)
     return
   }
@@ -157,7 +195,7 @@ export function onDoViewChange(s: GroupState, from: ReplicaId, { header, body }:
     fact(s, 'frame_ignored', { peer: from, detail: { reason: 'undecodable_suffix' } })
     return
   }
-  if (header.view > s.view) enterViewChange(s, header.view, 'received_do_view_change')
+  if (joins(s, header.view)) enterViewChange(s, header.view, 'received_do_view_change')
   if (s.status !== 'view_change' || !isPrimaryByView(s)) return
   fact(s, 'do_view_change_received', {
     peer: from,
@@ -165,7 +203,7 @@ export function onDoViewChange(s: GroupState, from: ReplicaId, { header, body }:
     detail: { view: header.view, logView: header.logView, commit: header.commit.toString() },
   })
   if (!s.sentOwnDvc) castOwnVote(s)
-  s.dvcs[from] ??= {
+  record(s, {
     replica: from,
     logView: header.logView,
     op: header.op,
@@ -173,8 +211,11 @@ export function onDoViewChange(s: GroupState, from: ReplicaId, { header, body }:
     suffix,
     heldFrontier: header.heldFrontier,
     reservedFrontier: header.reservedFrontier,
+    committedFrontier: header.committedFrontier,
     forgetful: header.forgetful !== 0,
-  }
+    origin: originOf(header),
+    checksum: header.checksum,
+  })
   tryMerge(s)
 }
 

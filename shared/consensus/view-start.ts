@@ -6,26 +6,36 @@
  * the specification asks for those from the commit on, but a hole below would leave a primary that can never serve
  * (known-faults G30, G33; docs/decisions/020).
  */
-import { Checksum, Op, View } from '../bytes/units.ts'
+import { Checksum, Op } from '../bytes/units.ts'
 import { selfAck } from './acks.ts'
-import { learnCommit, syncPrepareTimer, walkCommits } from './commit.ts'
+import { joinsDisk, learnCommit, syncPrepareTimer, walkCommits } from './commit.ts'
 import { startViewFrame } from './frames-out.ts'
 import { broadcastScoped } from './gate.ts'
 import { linkLog, storedAt } from './log.ts'
+import { takeOver, votesOfOneLog } from './memory-loss.ts'
 import { mergeVotes } from './merge.ts'
+import { PREPARE_QUEUE_CEILING } from './pipeline.ts'
 import { armCandidateRepair } from './repair.ts'
 import { setOf } from './replica-set.ts'
-import { suffixHeaders } from './start-view.ts'
-import { fact, type GroupState, isPrimaryByView, maxOp, minOp, next, primaryOf, type StoredDvc } from './state.ts'
-import { enterViewChange } from './view-change.ts'
+import { startOver, suffixHeaders } from './start-view.ts'
+import { fact, type GroupState, isForgetful, isInstalling, isPrimaryByView, minOp, next } from './state.ts'
 
 /** Tries to decide, on every new vote of the candidate's view until it has. */
 export function tryMerge(s: GroupState): void {
-  if (s.status !== 'view_change' || !isPrimaryByView(s) || s.dvcDecided) return
+  if (s.status !== 'view_change' || !isPrimaryByView(s) || s.dvcDecided || isInstalling(s)) return
   const votes = s.dvcs.filter(vote => vote !== undefined)
   if (votes.length < s.quorums.viewChange || s.dvcs[s.config.replica] === undefined) return
-  if (s.amnesiac && !mayDecideFromDisk(s, votes)) return
-  const outcome = mergeVotes(votes, s.config.replicaCount, s.quorums)
+  const remembering = votes.filter(vote => !vote.forgetful)
+  if (isForgetful(s) || remembering.length < s.quorums.viewChange) {
+    takeOver(s, votes, remembering)
+    return
+  }
+  const comparable = votesOfOneLog(s, remembering)
+  if (comparable === undefined) return
+  const { replicaCount, rules, prepareDepth } = s.config
+  const nack = rules.fullNackQuorum ? s.quorums.nack : s.quorums.nack - 1
+  const depthMax = rules.commitBoundIsShared ? PREPARE_QUEUE_CEILING : prepareDepth
+  const outcome = mergeVotes(comparable, replicaCount, { ...s.quorums, nack }, depthMax, rules)
   if (outcome.kind !== 'ready') {
     if (outcome.kind === 'awaiting_quorum') return
     const reason = outcome.kind === 'deadlocked' ? outcome.reason : 'another vote may decide it'
@@ -33,16 +43,16 @@ export function tryMerge(s: GroupState): void {
     return
   }
   const { opHead, commitMax } = outcome
-  if (opHead - commitMax > BigInt(s.config.prepareDepth)) {
+  if (opHead - commitMax > BigInt(prepareDepth)) {
     const detail = { outcome: 'refused', reason: 'the uncommitted suffix is deeper than the pipeline here' }
     fact(s, 'merge_undecided', { op: opHead, detail })
     return
   }
   s.dvcDecided = true
+  if (!rules.logViewRisesWhenHeld) s.logView = s.view
   learnCommit(s, commitMax)
-  decideOrigin(s, votes, opHead)
   s.pipeline.clear()
-  const sources = [...votes].sort(
+  const sources = [...comparable].sort(
     (a, b) => b.logView - a.logView || Number(b.commit - a.commit) || a.replica - b.replica,
   )
   s.parked = {
@@ -52,84 +62,37 @@ export function tryMerge(s: GroupState): void {
     committedElsewhere: outcome.committedElsewhere,
     sources,
   }
-  fact(s, 'merge_parked', { op: opHead, detail: { commit: commitMax.toString(), votes: votes.length } })
+  fact(s, 'merge_parked', { op: opHead, detail: { commit: commitMax.toString(), votes: remembering.length } })
   linkLog(s, s.parked)
   advanceParked(s)
-}
-
-/**
- * Votes of replicas whose journal is gone cannot say which offsets were confirmed. What they reserved can: every confirmed
- * offset lies below the reservation of each replica that acknowledged it, and any two quorums share one. So the first batch
- * of this view is minted above the highest reservation heard, unless the leader's own bytes end exactly there (design.md §3).
- */
-function decideOrigin(s: GroupState, votes: readonly StoredDvc[], opHead: Op): void {
-  if (s.config.plane !== 'partition' || !votes.some(vote => vote.forgetful)) return
-  const { heldFrontier } = s.dvcs[s.config.replica]!
-  let base = 0n
-  for (const { reservedFrontier } of votes) if (reservedFrontier > base) base = reservedFrontier
-  const jumpBase = base > heldFrontier ? base : 0n
-  s.origin =
-    opHead === 0n ? { known: true, logStart: heldFrontier, firstBase: jumpBase, jumpBase } : { ...s.origin, jumpBase }
-  // Ops that were committed and that nobody remembers are lost; waiting for them would be for ever.
-  if (s.commitMax > opHead) s.commitMax = maxOp(opHead, s.commitMin)
-  fact(s, 'jump_announced', {
-    op: opHead,
-    detail: {
-      held: heldFrontier.toString(),
-      base: jumpBase.toString(),
-      ...(jumpBase > 0n && { first: heldFrontier.toString(), last: (jumpBase - 1n).toString() }),
-    },
-  })
-}
-
-/**
- * After a restart of a majority the votes of a partition cannot say what was acknowledged: journals are gone. So an
- * amnesiac candidate waits for every replica, up to one status timeout, and leaves the lead to a longer one (design.md §3).
- */
-function mayDecideFromDisk(s: GroupState, votes: readonly StoredDvc[]): boolean {
-  if (votes.length < s.config.replicaCount && !s.waitedForAll) return false
-  const own = s.dvcs[s.config.replica]!
-  // Who remembers ops of this log knows how it began, and this replica does not.
-  const remembers = votes.filter(vote => !vote.forgetful && vote.op > 0n).sort((a, b) => Number(b.op - a.op))[0]
-  if (remembers !== undefined) return leaveLeadTo(s, remembers)
-  let longest = own
-  for (const vote of votes) if (vote.heldFrontier > longest.heldFrontier) longest = vote
-  return longest === own || leaveLeadTo(s, longest)
-}
-
-function leaveLeadTo(s: GroupState, { replica }: StoredDvc): false {
-  let view = View(s.view + 1)
-  while (primaryOf(s, view) !== replica) view = View(view + 1)
-  enterViewChange(s, view, 'longest_replica_leads')
-  return false
-}
-
-/** A status timeout during the wait for all votes ends the wait, not the view. True when it did. */
-export function endWaitForAll(s: GroupState): boolean {
-  const votes = s.dvcs.filter(vote => vote !== undefined).length
-  if (!s.amnesiac || s.waitedForAll || !isPrimaryByView(s) || votes < s.quorums.viewChange) return false
-  s.waitedForAll = true
-  s.timers.viewChangeStatus.start()
-  tryMerge(s)
-  return true
 }
 
 /** Starts the parked view as soon as all of its log is here; asks for what is missing until then. */
 export function advanceParked(s: GroupState): void {
   const { parked } = s
-  if (parked === undefined || s.status !== 'view_change') return
+  // While a transfer is being installed nothing says what the disk holds.
+  if (parked === undefined || s.status !== 'view_change' || isInstalling(s)) return
   if (s.proven >= parked.head && s.unprovenTo === 0n) startParked(s)
   else if (s.repair === undefined) armCandidateRepair(s)
 }
 
 function startParked(s: GroupState): void {
   const parked = s.parked!
+  if (s.mustConnect && parked.head > 0n && joinsDisk(s, true) !== 'joins') {
+    // It holds the log, and on its disk something that is no part of it: as primary it could not set that aside.
+    startOver(s, s.config.replica, parked.head)
+    return
+  }
   s.parked = undefined
   s.dvcs.fill(undefined)
   s.repair = undefined
+  // It has the whole log, and on its disk the beginning of it.
+  s.mustConnect = false
+  // A transfer that was under way came from a leader of an older view; this replica has the whole log without it.
+  s.transferStage = 'idle'
   s.status = 'normal'
   s.ceded = false
-  s.amnesiac = false
+  s.forgotTo = undefined
   s.lostTo = Op(0n)
   s.gapSeen = Op(0n)
   s.silent = 0
@@ -152,8 +115,6 @@ function startParked(s: GroupState): void {
   timers.normalHeartbeat.stop()
   timers.commitMessage.start()
   announceJump(s)
-  // Of a log that begins here this replica holds everything, whatever its segments end with.
-  if (parked.head === 0n) s.mustConnect = false
   fact(s, 'view_started', { op: parked.head, detail: { view: s.view, commit: s.commitMax.toString() } })
   rebuildPipeline(s)
   broadcastScoped(s, startViewFrame(s, parked.head, suffixHeaders(s), 0n))

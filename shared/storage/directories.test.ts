@@ -28,3 +28,19 @@ it('an empty directory may be what a process left that died before the sync', as
   await makeDurableDirectory(disk, 'a/b')
   expect(disk.calls).toContain('syncDirectory a')
 })
+
+it('the directories outside, which have the most names in them, are not listed once an inner one holds something', async () => {
+  const memory = new MemoryDisk()
+  await memory.makeDirectory('a/b/c')
+  const disk = new ScriptedDisk(memory)
+  await makeDurableDirectory(disk, 'a/b/c/d')
+  expect(disk.calls).toEqual([
+    'list a/b/c/d',
+    'list a/b/c',
+    'list a/b',
+    'mkdir a/b/c',
+    'syncDirectory a/b',
+    'mkdir a/b/c/d',
+    'syncDirectory a/b/c',
+  ])
+})

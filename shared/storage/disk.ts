@@ -11,10 +11,17 @@ export class DiskError extends EngineError {
   readonly disk: DiskErrorCode
 
   constructor(disk: DiskErrorCode, operation: string, path: string, cause?: unknown) {
-    super(`DISK_${disk.toUpperCase()}`, `${operation} ${path}: ${disk}`, { path }, { cause })
+    super(`DISK_${disk.toUpperCase()}`, `${operation} ${path}: ${disk}${reasonOf(disk, cause)}`, { path }, { cause })
     this.name = 'DiskError'
     this.disk = disk
   }
+}
+
+/** `Io` alone does not tell a link from a broken disk. The system's own message would, but names the machine's paths. */
+function reasonOf(disk: DiskErrorCode, cause: unknown): string {
+  if (disk !== 'Io' || !(cause instanceof Error)) return ''
+  const { code } = cause as { code?: unknown }
+  return ` (${typeof code === 'string' ? code : cause.message})`
 }
 
 export const isNotFound = (error: unknown): boolean => error instanceof DiskError && error.disk === 'NotFound'

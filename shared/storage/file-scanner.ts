@@ -15,6 +15,8 @@ export class FileScanner {
   private start = 0
   private length = 0
   private refilled = false
+  /** For what is larger than the window; kept, so that a file of large batches does not fill the memory with them. */
+  private spill = new Uint8Array(0)
 
   constructor(file: DiskFile, sizeBytes: number, windowBytes = SCAN_WINDOW_BYTES) {
     this.file = file
@@ -35,9 +37,13 @@ export class FileScanner {
     if (held !== undefined) return held
     this.refilled = true
     if (length > this.window.length) {
-      const spill = new Uint8Array(length)
-      await this.fill(position, spill)
-      return spill
+      if (this.spill.length < length) {
+        const windows = Math.ceil(length / this.window.length)
+        this.spill = new Uint8Array(Math.min(this.sizeBytes, windows * this.window.length))
+      }
+      const spilled = this.spill.subarray(0, length)
+      await this.fill(position, spilled)
+      return spilled
     }
     const end = position + length
     const start = position < this.start ? Math.max(0, end - this.window.length) : position

@@ -23,6 +23,14 @@ export interface Scheduler {
   yield(): Promise<void>
 }
 
+/** For work that is worth a short wait, of a length that was measured. */
+export interface Pacing {
+  /** Monotonic. */
+  monoMicros(): number
+  /** Lets the event loop go on for so long, or until `over` says so. */
+  pause(micros: number, over: () => boolean): Promise<void>
+}
+
 /** One list for the whole project (design: exit statuses). */
 export const ExitStatus = {
   Clean: 0,

@@ -8,7 +8,8 @@
  */
 import type { Hash } from '../bytes/hash.ts'
 import type { Offset } from '../bytes/units.ts'
-import { BATCH_HEADER_BYTES, checkBatch } from '../protocol/batch.ts'
+import { BATCH_HEADER_BYTES, checkBatch, MESSAGE_HEADER_BYTES } from '../protocol/batch.ts'
+import { BatchVerifier } from './batch-verifier.ts'
 import type { FileScanner } from './file-scanner.ts'
 import type { Scheduler } from './ports.ts'
 import { RECOVERABLE_BATCH_BYTES_MAX } from './segment-scan.ts'
@@ -17,12 +18,17 @@ import { RECOVERABLE_BATCH_BYTES_MAX } from './segment-scan.ts'
 export interface ProbeBudget {
   candidates: number
   verifyBytes: number
+  /** Frames that may be hashed: of the smallest ones there are so many in a few bytes that their number is what costs. */
+  frames: number
 }
 
 export const CANDIDATES_PER_RESIDUE_BYTE = 2
 export const VERIFY_BYTES_PER_RESIDUE_BYTE = 4
 
-export const emptyBudget = (): ProbeBudget => ({ candidates: 0, verifyBytes: 0 })
+/** The most that one legal batch can hold, twice: a search that has hashed so many in vain was made to. */
+const FRAMES_MAX = Math.ceil((2 * RECOVERABLE_BATCH_BYTES_MAX) / MESSAGE_HEADER_BYTES)
+
+export const emptyBudget = (): ProbeBudget => ({ candidates: 0, verifyBytes: 0, frames: FRAMES_MAX })
 
 export function growBudget(budget: ProbeBudget, residueBytes: number): void {
   budget.candidates += CANDIDATES_PER_RESIDUE_BYTE * residueBytes
@@ -34,12 +40,17 @@ export type ProbeVerdict =
   | { readonly kind: 'survivor'; readonly position: number; readonly baseOffset: Offset }
   | { readonly kind: 'exhausted'; readonly candidatesExamined: number; readonly verifiedBytes: number }
 
+/** Bytes that are looked at between two breaths, a fraction of a millisecond; a candidate costs as much as some of them. */
+const BREATH_BYTES = 256 * 1024
+const CANDIDATE_COST_BYTES = 16 * 1024
+
 /** Bytes that one look covers; small against the window, so that forward refills stay linear. */
 const STEP_BYTES = 64 * 1024
 
 /**
  * Looks for a batch that verifies anywhere in (damagePosition, end of file). `offsetMin`: lowest base offset that counts,
- * one above the last walked offset, or the start of the segment. Grows and spends `budget`. Throws DiskError.
+ * one above the last walked offset, or the start of the segment. `badFrame`: what the walk found wrong, where it was a
+ * frame. Grows and spends `budget`. Throws DiskError.
  */
 export async function probeResidue(
   scanner: FileScanner,
@@ -48,14 +59,21 @@ export async function probeResidue(
   hash: Hash,
   budget: ProbeBudget,
   scheduler?: Scheduler,
+  badFrame?: number,
 ): Promise<ProbeVerdict> {
   const size = scanner.sizeBytes
   if (damagePosition >= size) return { kind: 'no_survivor' }
   growBudget(budget, size - damagePosition)
+  const verifier = new BatchVerifier(hash, scheduler, badFrame)
   let candidatesExamined = 0
   let verifiedBytes = 0
   let at = damagePosition + 1
+  let looked = 0
   while (at + BATCH_HEADER_BYTES <= size) {
+    if (scheduler !== undefined && looked >= BREATH_BYTES) {
+      looked = 0
+      await scheduler.yield()
+    }
     const span = Math.min(STEP_BYTES, size - at)
     let bytes = (await scanner.read(at, span))!
     if (scheduler !== undefined && scanner.takeRefilled()) {
@@ -77,17 +95,21 @@ export async function probeResidue(
       const header = checkBatch(bytes.subarray(index, index + BATCH_HEADER_BYTES))
       if (!header.ok && header.check === 'batch_reserved') continue
       budget.verifyBytes -= length
-      if (budget.verifyBytes < 0) return { kind: 'exhausted', candidatesExamined, verifiedBytes }
+      if (budget.verifyBytes < 0 || budget.frames < 0) return { kind: 'exhausted', candidatesExamined, verifiedBytes }
       verifiedBytes += length
       candidate = at + index
       const record = (await scanner.read(candidate, length))!
-      if (checkBatch(record, 0, hash).ok) {
+      const hashed = verifier.framesHashed
+      const holds = await verifier.holds(record, candidate)
+      budget.frames -= verifier.framesHashed - hashed
+      if (holds) {
         const baseOffset = new DataView(record.buffer, record.byteOffset).getBigUint64(8, true) as Offset
         return { kind: 'survivor', position: candidate, baseOffset }
       }
       if (scheduler !== undefined && scanner.takeRefilled()) await scheduler.yield()
       break
     }
+    looked += index + (candidate === undefined ? 0 : CANDIDATE_COST_BYTES)
     // After a candidate was read the window may have moved: go on right behind it with a fresh look.
     at = candidate === undefined ? at + last + 1 : candidate + 1
   }

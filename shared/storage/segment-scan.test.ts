@@ -242,7 +242,7 @@ describe('the probe behind damage', () => {
   })
 
   it('spends one budget over several probes', async () => {
-    const budget = { candidates: -5000, verifyBytes: 0 }
+    const budget = { ...emptyBudget(), candidates: -5000 }
     expect((await probe(new Uint8Array(2000), 0, 0n, budget)).kind).toBe('exhausted')
   })
 })

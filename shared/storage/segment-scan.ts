@@ -9,6 +9,7 @@ import type { Hash } from '../bytes/hash.ts'
 import { BytePosition, Checksum, Micros, Offset } from '../bytes/units.ts'
 import { BATCH_HEADER_BYTES, type BatchCheck, batchLengthAt, checkBatch } from '../protocol/batch.ts'
 import { FRAME_BYTES_MAX } from '../protocol/headers.ts'
+import { BatchVerifier } from './batch-verifier.ts'
 import type { DiskFile } from './disk.ts'
 import { FileScanner } from './file-scanner.ts'
 import type { Scheduler } from './ports.ts'
@@ -75,7 +76,7 @@ export interface SegmentScanOptions {
   readonly from?: number
   /** False: header and tiling only. Default true. */
   readonly verify?: boolean
-  /** Yields after every refill. */
+  /** Yields after every refill, and whenever a few milliseconds of hashing have passed. */
   readonly scheduler?: Scheduler
   readonly windowBytes?: number
   /** Every sound batch, in order; with `onProblem` bad ones too. Return false to stop behind it. */
@@ -105,7 +106,7 @@ export async function scanSegment(
 ): Promise<SegmentScan> {
   const scanner = new FileScanner(file, sizeBytes, options.windowBytes)
   const { partitionId, scheduler, onBatch, onProblem } = options
-  const verifier = options.verify === false ? undefined : hash
+  const verifier = options.verify === false ? undefined : new BatchVerifier(hash, scheduler)
   const partition = partitionId === undefined ? undefined : BigInt(partitionId)
   let position = options.from ?? 0
   let expected: bigint | undefined = options.startOffset
@@ -137,7 +138,9 @@ export async function scanSegment(
     else {
       // The window may be refilled by another read only in the next round, so `bytes` is stable here.
       const { bytes } = record
-      const verdict = checkBatch(bytes, 0, verifier)
+      const checked = verifier ? verifier.verify(bytes) : checkBatch(bytes)
+      // Nearly all are there at once; waiting for those too would cost a turn of the queue each.
+      const verdict = checked instanceof Promise ? await checked : checked
       batch = describeBatch(
         bytes,
         position,

@@ -104,7 +104,7 @@ function wrongLength(actual: number): DecodeError {
       actual: `${actual}`,
       advice:
         actual === 66
-          ? 'written by an older build: wipe this directory and let the node rejoin; it cannot be migrated'
+          ? 'its writer reserved no offsets, so those it has confirmed could be given out again: wipe this directory and let the node rejoin; it cannot be migrated'
           : 'inspect both slot files',
     },
   )

@@ -105,18 +105,21 @@ export class SuperblockStore {
 
   /**
    * Opens the store and reports what the same two reads say. Succeeds beside a corrupt slot: the verdict carries it, and
-   * every write is refused. The directory must exist. Throws DiskError.
+   * every write is refused. Without `corruptRefuses` a corrupt slot beside a valid one passes for an absent one. The
+   * directory must exist. Throws DiskError.
    */
   static async openWithLatest(
     disk: Disk,
     directory: string,
     hash: Hash,
+    corruptRefuses = true,
   ): Promise<{
     readonly store: SuperblockStore
     readonly reading: SuperblockReading
     readonly verdict: SuperblockVerdict
   }> {
-    const reading = await readSuperblock(disk, directory, hash)
+    const found = await readSuperblock(disk, directory, hash)
+    const reading = corruptRefuses ? found : withoutCorrupt(found)
     return { store: new SuperblockStore(disk, directory, hash, reading), reading, verdict: reading.verdict }
   }
 
@@ -180,6 +183,14 @@ export class SuperblockStore {
     this.nextSequence += 1n
     this.nextSlot = slot === 'a' ? 'b' : 'a'
   }
+}
+
+function withoutCorrupt({ a, b, verdict }: SuperblockReading): SuperblockReading {
+  if (a.class.kind !== 'valid' && b.class.kind !== 'valid') return { a, b, verdict }
+  const overlooked = (reading: SlotReading): SlotReading =>
+    reading.class.kind === 'corrupt' ? { ...reading, class: { kind: 'absent', reason: 'missing' } } : reading
+  const left = { a: overlooked(a), b: overlooked(b) }
+  return { ...left, verdict: combineSlots(left.a.class, left.b.class) }
 }
 
 /** One slot as plain values, for snapshots and the inspector. */

@@ -27,8 +27,10 @@ export class TraceDisk implements Disk {
   }
 
   async open(path: string, mode: OpenMode): Promise<DiskFile> {
+    // Opened for appending, a file that is not there is made.
+    const makes = mode === 'create' || (mode === 'append' && !(await this.isThere(path)))
     const file = await this.inner.open(path, mode)
-    if (mode === 'create') this.writes.push({ path, operation: 'create' })
+    if (makes) this.writes.push({ path, operation: 'create' })
     return {
       path,
       read: (position, into) => file.read(position, into),
@@ -67,9 +69,16 @@ export class TraceDisk implements Disk {
 
   /** Only what was not there yet is a change. */
   async makeDirectory(path: string): Promise<void> {
-    const there = await this.inner.stat(path).catch(() => undefined)
+    const there = await this.isThere(path)
     await this.inner.makeDirectory(path)
-    if (there === undefined) this.writes.push({ path, operation: 'mkdir' })
+    if (!there) this.writes.push({ path, operation: 'mkdir' })
+  }
+
+  private isThere(path: string): Promise<boolean> {
+    return this.inner.stat(path).then(
+      () => true,
+      () => false,
+    )
   }
 
   async remove(path: string): Promise<void> {

@@ -15,7 +15,9 @@ async function scan(bytes: Uint8Array): Promise<WalScan & { ops: number[] }> {
   const file = await disk.open('journal.wal', 'read')
   const ops: number[] = []
   // A small window, so that entries lie across its ends.
-  const result = await scanWal(file, bytes.length, hash, ({ header }) => ops.push(Number(header.op)), 700)
+  const result = await scanWal(file, bytes.length, hash, ({ header }) => ops.push(Number(header.op)), {
+    windowBytes: 700,
+  })
   return { ...result, ops }
 }
 const frames = (from: number, to: number) => makeChain(hash, from, to).map(({ frame }) => frame)

@@ -81,15 +81,22 @@ export interface ScannedEntry {
   readonly position: number
 }
 
+export interface ScanOptions {
+  readonly windowBytes?: number
+  /** Whether bytes behind a torn tail are searched for an entry before the tail counts as one (default). */
+  readonly probeTail?: boolean
+}
+
 /** Walks the log from byte 0 and hands every good entry to `onEntry`. Throws DiskError only. */
 export async function scanWal(
   file: DiskFile,
   fileBytes: number,
   hash: Hash,
   onEntry: (entry: ScannedEntry) => void,
-  windowBytes?: number,
+  { windowBytes, probeTail = true }: ScanOptions = {},
 ): Promise<WalScan> {
   const scanner = new FileScanner(file, fileBytes, windowBytes)
+  const tail = (problem: WalProblem, wholeOp?: Op) => judgeTail(scanner, problem, wholeOp, probeTail)
   let position = 0
   let entries = 0
   let unsealed = 0
@@ -102,7 +109,7 @@ export async function scanWal(
     if (head === undefined) {
       const rest = fileBytes - position
       return finish(
-        await tail(scanner, {
+        await tail({
           check: 'TooShort',
           position,
           message: `${rest} bytes are left, a header needs ${HEADER_BYTES}`,
@@ -110,13 +117,13 @@ export async function scanWal(
       )
     }
     const shape = structure(head, position)
-    if (shape !== undefined) return finish(await tail(scanner, shape))
+    if (shape !== undefined) return finish(await tail(shape))
     const size = frameSize(head)
     const end = position + size
     if (end > fileBytes) {
       const message = `the entry needs ${size} bytes, ${fileBytes - position} are left`
       return finish(
-        await tail(scanner, {
+        await tail({
           check: 'TooShort',
           position,
           message,
@@ -137,7 +144,7 @@ export async function scanWal(
       if (end < fileBytes) return finish({ kind: 'damage', position, bytesFollowing: fileBytes - end, problem })
       const op =
         problem.check === 'BadChecksum' || problem.check === 'ReservedNotZero' ? Op(highestOp + 1n) : problem.op
-      return finish(await tail(scanner, problem, op))
+      return finish(await tail(problem, op))
     }
     const { header } = judged
     if (header.checksum === 0n || header.checksumBody === 0n) unsealed++
@@ -262,7 +269,12 @@ function startsWithLostSector(frame: Uint8Array, position: number): boolean {
  * the last append is concerned. The probe does not verify checksums and may take bytes inside a body for a header: it errs
  * towards damage.
  */
-async function tail(scanner: FileScanner, problem: WalProblem, wholeOp?: Op): Promise<WalEnd> {
+async function judgeTail(
+  scanner: FileScanner,
+  problem: WalProblem,
+  wholeOp: Op | undefined,
+  probeTail: boolean,
+): Promise<WalEnd> {
   const { position } = problem
   const bytes = scanner.sizeBytes - position
   if (bytes > WAL_ENTRY_BYTES_MAX) {
@@ -273,7 +285,7 @@ async function tail(scanner: FileScanner, problem: WalProblem, wholeOp?: Op): Pr
     }
     return { kind: 'damage', position, bytesFollowing: bytes, problem: wide }
   }
-  const survivor = await completeEntryBehind(scanner, position)
+  const survivor = probeTail ? await completeEntryBehind(scanner, position) : undefined
   if (survivor !== undefined) return { kind: 'damage', position, bytesFollowing: bytes, survivor, problem }
   return {
     kind: 'torn',

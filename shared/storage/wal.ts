@@ -17,7 +17,7 @@ import { HEADER_BYTES, type PrepareHeader, prepareLayout } from '../protocol/hea
 import { frameSize } from '../protocol/seal.ts'
 import { type Disk, type DiskFile, isNotFound } from './disk.ts'
 import { parentOf } from './paths.ts'
-import { scanWal, type WalScan } from './wal-scan.ts'
+import { type ScannedEntry, scanWal, type WalScan } from './wal-scan.ts'
 
 /** Default of `metadata.journal_slots`. */
 export const WAL_SLOTS_DEFAULT = 1024
@@ -30,6 +30,8 @@ export interface WalOptions {
   readonly slots: number
   /** Op of the snapshot, 0 when none: entries at or below it may be overwritten. */
   readonly snapshotOp?: Op
+  /** Default true; see `ScanOptions`. */
+  readonly probeTail?: boolean
   /** Runs `completion` in the host's pump. Dropped when the life of the host has ended. */
   readonly post: (completion: () => void) => void
 }
@@ -50,6 +52,7 @@ interface AppendJob {
   readonly header: PrepareHeader
   readonly frame: Uint8Array
   readonly done: (result: WalAppendResult) => void
+  readonly synced: boolean
   truncated: boolean
 }
 
@@ -105,7 +108,7 @@ export class Wal {
    * the snapshot need one slot; DiskError.
    */
   static async open(options: WalOptions): Promise<Wal> {
-    const { disk, path, hash, slots } = options
+    const { disk, path, hash, slots, probeTail = true } = options
     if (!Number.isSafeInteger(slots) || slots < 1)
       throw new EngineError('WAL_SLOTS', `${slots} journal slots`, { path, expected: 'at least 1' })
     const file = await openOrCreate(disk, path)
@@ -113,7 +116,7 @@ export class Wal {
       const snapshotOp = options.snapshotOp ?? Op(0n)
       const index = new Array<WalEntry | undefined>(slots).fill(undefined)
       let crowded: EngineError | undefined
-      const scan = await scanWal(file, await file.sizeBytes(), hash, ({ header, frame, position }) => {
+      const enter = ({ header, frame, position }: ScannedEntry) => {
         const slot = Number(header.op % BigInt(slots))
         const held = index[slot]
         if (
@@ -134,7 +137,8 @@ export class Wal {
           )
         }
         if (held === undefined || header.op >= held.header.op) index[slot] = { header, frame: frame.slice(), position }
-      })
+      }
+      const scan = await scanWal(file, await file.sizeBytes(), hash, enter, { probeTail })
       if (scan.end.kind === 'damage') {
         const { problem, bytesFollowing, survivor } = scan.end
         const what =
@@ -207,6 +211,17 @@ export class Wal {
     return this.writeAt
   }
 
+  /** Ops whose append was submitted and is not synced yet, in order. */
+  waitingOps(): Op[] {
+    const jobs = this.running ? [this.running, ...this.queue] : this.queue
+    return jobs.flatMap(job => (job.kind === 'append' && !job.truncated ? [job.header.op] : []))
+  }
+
+  /** The failure after which nothing is appended any more. */
+  get failure(): EngineError | undefined {
+    return this.poison
+  }
+
   /** Appends left before an op above the snapshot would have to be evicted (§2.2). */
   remainingCapacity(): number {
     const used = this.last - this.snapshotOp
@@ -222,9 +237,10 @@ export class Wal {
 
   /**
    * Writes one sealed prepare and syncs it; `done` runs in the pump, after the entry is in the index. Refused before a
-   * byte is written: WAL_LENGTH (the buffer is not `size` long), WAL_SLOT_TAKEN (§2.3 step 3), WAL_POISONED.
+   * byte is written: WAL_LENGTH (the buffer is not `size` long), WAL_SLOT_TAKEN (§2.3 step 3), WAL_POISONED. With `synced`
+   * false `done` does not wait for the sync, which no rule of the protocol allows.
    */
-  append(frame: Uint8Array, done: (result: WalAppendResult) => void): void {
+  append(frame: Uint8Array, done: (result: WalAppendResult) => void, synced = true): void {
     if (frame.length < HEADER_BYTES || frameSize(frame) !== frame.length) {
       const error = new EngineError('WAL_LENGTH', `a prepare of ${frame.length} bytes is not as long as it says`, {
         path: this.path,
@@ -232,7 +248,7 @@ export class Wal {
       this.post(() => done({ ok: false, error }))
       return
     }
-    this.submit({ kind: 'append', header: prepareLayout.decode(frame), frame, done, truncated: false })
+    this.submit({ kind: 'append', header: prepareLayout.decode(frame), frame, done, synced, truncated: false })
   }
 
   /**
@@ -358,8 +374,16 @@ export class Wal {
       return () => job.done({ ok: false, error })
     }
     const position = this.writeAt
+    const landed = () => {
+      this.writeAt = position + frame.length
+      if (job.truncated) return overtaken()
+      this.index[slot] = { header, frame, position }
+      if (header.op > this.last) this.last = header.op
+      job.done({ ok: true, header })
+    }
     try {
       await this.file.write(position, [frame])
+      if (!job.synced) this.post(landed)
       await this.file.datasync()
     } catch (cause) {
       return () =>
@@ -368,13 +392,7 @@ export class Wal {
           error: this.poisonWith('WAL_APPEND_FAILED', `appending op ${header.op} failed`, cause, header.op),
         })
     }
-    return () => {
-      this.writeAt = position + frame.length
-      if (job.truncated) return overtaken()
-      this.index[slot] = { header, frame, position }
-      if (header.op > this.last) this.last = header.op
-      job.done({ ok: true, header })
-    }
+    return job.synced ? landed : () => {}
   }
 
   private async performRewrite(job: RewriteJob): Promise<() => void> {

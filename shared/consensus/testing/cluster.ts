@@ -8,6 +8,7 @@ import { Checksum, ClientId, GroupId, Micros, Op, ReplicaId, View } from '../../
 import { METADATA_GROUP, packGroup } from '../../protocol/groups.ts'
 import type { PrepareHeader, RoutedRequestHeader } from '../../protocol/headers.ts'
 import { Operation } from '../../protocol/operations.ts'
+import { RULES_ON, type Rules } from '../../protocol/rules.ts'
 import type {
   ConsensusGroup,
   GroupConfig,
@@ -18,7 +19,6 @@ import type {
   TimerTicks,
 } from '../contract.ts'
 import { createGroup } from '../group.ts'
-import { RULES_ON, type Rules } from '../rules.ts'
 import { AgreementChecker, type Durable } from './checker.ts'
 import { Dice } from './dice.ts'
 import { MemoryJournal, type TestJournal, WalJournal } from './journal.ts'
@@ -352,6 +352,10 @@ export class TestCluster {
         case 'needTransfer':
           node.needTransfer = true
           break
+        case 'startOver':
+          this.crash(node.replica)
+          this.start(node)
+          return
         case 'unreconcilable':
           node.unreconcilable = action.message
           break

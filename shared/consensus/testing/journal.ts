@@ -175,15 +175,25 @@ export class MemoryJournal implements TestJournal {
     return true
   }
   heldFrontier() {
-    return { held: this.next, reserved: this.next }
+    const committed = BigInt(this.disk.length)
+    return { held: this.next, committed, reserved: this.next }
   }
-  connectsAbove(_floor: Op, _toOp: Op) {
-    let lowest: bigint | undefined
-    for (const [op, { frame }] of this.entries) {
-      const offset = new DataView(frame.buffer).getBigUint64(OFFSET_AT, true)
-      if (op > this.appliedOp && (lowest === undefined || offset < lowest)) lowest = offset
-    }
+  connectsAbove(floor: Op, _toOp: Op) {
+    const lowest = this.offsets(floor)[0]
     return lowest !== undefined && lowest <= this.recovered
+  }
+  joinsDisk(floor: Op, _toOp: Op, whole: boolean): 'joins' | 'not_yet' | 'no' {
+    const offsets = this.offsets(floor)
+    if (offsets.length === 0) return whole && this.recovered === 0n ? 'joins' : 'not_yet'
+    if (offsets[0]! > this.recovered) return 'no'
+    return whole || offsets.at(-1)! + 1n >= this.recovered ? 'joins' : 'not_yet'
+  }
+  /** Of the entries above `floor` that are not applied, ascending. */
+  private offsets(floor: Op): bigint[] {
+    const found: bigint[] = []
+    for (const [op, { frame }] of this.entries)
+      if (op > floor && op > this.appliedOp) found.push(new DataView(frame.buffer).getBigUint64(OFFSET_AT, true))
+    return found.sort((a, b) => Number(a - b))
   }
   append({ role, header, frame }: Append) {
     if (this.entries.has(header.op)) throw new Error(`op ${header.op} is appended over a held one`)
