@@ -6,6 +6,9 @@ import { z } from 'zod'
 import { decimal, type eventEnvelope, type eventGap } from './envelope.ts'
 import { nodeSnapshot, topicNames } from './snapshots.ts'
 
+/** A token that begins so only looks: the page need not ask to know it. */
+export const VIEWER_PREFIX = 'viewer.'
+
 /** Every failure of the interface. `code` is stable, see docs/errors.md. */
 export const apiError = z.object({
   code: z.string().regex(/^CON_[A-Z_]+$/),
@@ -67,6 +70,8 @@ export const clusterNode = z.object({
   snapshot: nodeSnapshot.nullable(),
   /** When that arrived, by the console's clock. */
   snapshotWallUs: decimal.nullable(),
+  /** When the console said this of its nodes, on its stream: so that a replay has it where it was. */
+  toldWallUs: decimal.optional(),
 })
 export type ClusterNode = z.infer<typeof clusterNode>
 
@@ -131,6 +136,14 @@ export const createTopicResult = z.object({
   partitions: z.number().int(),
 })
 
+/** Text that a person writes from the page; what a program writes goes through the client protocol. */
+export const writeBody = z.object({ messages: z.array(z.string().min(1).max(65_536)).min(1).max(100) })
+export const writeResult = z.object({
+  messages: z.number().int(),
+  /** Of the first message; null when the answer names none. */
+  baseOffset: decimal.nullable(),
+})
+
 export const topicsAnswer = topicNames.extend({
   /** The node that said so, and when it was heard, by the console's clock. */
   reportedBy: z.number().int().nullable(),
@@ -159,6 +172,8 @@ export type LoadSettingsInput = z.input<typeof loadSettings>
 export const loadCommand = z.discriminatedUnion('action', [
   z.object({ action: z.literal('start'), settings: loadSettings.default(loadSettings.parse({})) }),
   z.object({ action: z.literal('stop') }),
+  /** Another pace for the load that runs. */
+  z.object({ action: z.literal('rate'), ratePerSecond: loadSettings.shape.ratePerSecond.unwrap() }),
 ])
 export type LoadCommand = z.input<typeof loadCommand>
 

@@ -157,7 +157,7 @@ describe('an event', () => {
 })
 
 describe('a snapshot', () => {
-  it('that arrives late never overwrites a newer one', () => {
+  it('G48 that arrives late never overwrites a newer one', () => {
     const view = foldAll(fold, [
       ...settled(),
       snapshotOf(1, { seq: 9, atMs: T0 + 20, metadata: { op: '20' } }),
@@ -274,7 +274,7 @@ describe('whatever nodes say', () => {
     expect(fold(EMPTY_VIEW, { event: 'something_new', data: {} } as unknown as StreamMessage)).toBe(EMPTY_VIEW)
   })
 
-  it('costs a bounded amount of memory, and traffic pushes out no view change', () => {
+  it('G45 costs a bounded amount of memory, and traffic pushes out no view change', () => {
     let view = foldAll(fold, [...settled(), batch(eventOf(0, 1, 'view_started', { view: 3 }))])
     for (let i = 0; i < 5; i++)
       view = fold(view, batch(...Array.from({ length: 400 }, (_, n) => eventOf(0, 2 + i * 400 + n, 'forward_sent'))))

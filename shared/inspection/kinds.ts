@@ -49,6 +49,9 @@ export const EVENT_KINDS = {
     'newView',
     'reason',
   ),
+  start_view_change_sent: routine('consensus', 'StartViewChange {view} sent to node-{peer}', 'peer'),
+  do_view_change_sent: routine('consensus', 'DoViewChange {view} sent to node-{peer}', 'peer'),
+  start_view_sent: routine('consensus', 'StartView {view} sent to node-{peer}', 'peer'),
   start_view_change_received: fact(
     'consensus',
     'change',
@@ -102,6 +105,13 @@ export const EVENT_KINDS = {
     'change',
     'Repair cannot help: needs a state transfer[ from node-{peer}]',
     'peer?',
+  ),
+  log_left: fact(
+    'consensus',
+    'bad',
+    'The log of node-{peer} is another one than ops 1 to {applied} here: opens the partition anew from its disk',
+    'peer',
+    'applied',
   ),
   jump_announced: fact(
     'consensus',

@@ -17,7 +17,11 @@ export const nodePath = {
   topics: '/topics',
   superblocks: '/superblocks',
   wal: '/wal',
+  walEntry: (op: string) => `/wal/entries/${op}`,
+  walScan: '/wal/scan',
   clients: '/clients',
+  session: (client: string) => `/clients/${client}`,
+  journal: (key: PartitionKey) => `${partition(key)}/journal`,
   recovery: '/recovery',
   forwards: (limit: number) => `/forwards?limit=${limit}`,
   group: (group: string) => `/groups/${group}`,
@@ -25,7 +29,9 @@ export const nodePath = {
   /** POST: every flow event of the group for the next 30 s. */
   watch: (group: string) => `/watch/${group}`,
   partition,
-  index: (key: PartitionKey, base: string) => `${partition(key)}/segments/${base}/index`,
+  /** Entries from the one at or before byte `from` up to byte `to`; with `offset` instead, from its floor on. */
+  index: (key: PartitionKey, base: string, ask: IndexAsk) =>
+    `${partition(key)}/segments/${base}/index?limit=${ask.limit}${ask.offset === undefined ? `&from=${ask.from}&to=${ask.to}` : `&offset=${ask.offset}`}`,
   batches: (key: PartitionKey, base: string, fromPosition: number, limit: number) =>
     `${partition(key)}/segments/${base}/batches?from=${fromPosition}&limit=${limit}`,
   bytes: (key: PartitionKey, base: string, kind: 'log' | 'index', position: number, length: number) =>
@@ -38,8 +44,18 @@ export const groupAnswer = z.object({ reporter, group: groupSnapshot })
 export const countersAnswer = z.object({ reporter, counters: z.record(z.string(), z.number()) })
 export const nodeTopicsAnswer = topicNames.extend({ reporter })
 
+export interface IndexAsk {
+  readonly limit: number
+  readonly from: number
+  readonly to: number
+  readonly offset?: string | undefined
+}
+
 /** Silence on `/events` longer than a few of these means that the node hangs. */
 export const NODE_HEARTBEAT_MS = 1_000
 /** Bounds of one answer. */
 export const BATCHES_LIMIT_MAX = 1000
+export const INDEX_LIMIT_MAX = 1000
+/** Beyond the end of any segment. */
+export const POSITION_MAX_BYTES = 2 ** 40
 export const BYTES_LENGTH_MAX = 65_536

@@ -47,7 +47,10 @@ export const groupSnapshot = z.object({
   requestQueue: z.number(),
   votes: z.object({
     startViewChange: z.array(replica),
-    doViewChange: z.array(z.object({ replica, logView: view, op: decimal, commit: decimal })),
+    /** `checksum`: of the frame that counts; the own vote came in none. */
+    doViewChange: z.array(
+      z.object({ replica, logView: view, op: decimal, commit: decimal, checksum: z.string().optional() }),
+    ),
     parked: z.boolean(),
   }),
   timers: z.array(z.object({ name: z.string(), ticking: z.boolean(), remainingMs: z.number(), periodMs: z.number() })),
@@ -55,7 +58,9 @@ export const groupSnapshot = z.object({
   /** Partition groups: next offset, visible end and what is on disk. */
   offsets: z.object({ next: decimal, visible: decimal, persisted: decimal, empty: z.boolean() }).optional(),
   /** Why a tombstoned group is not served. */
-  refusal: z.object({ code: z.string(), message: z.string(), path: z.string().optional() }).optional(),
+  refusal: z
+    .object({ code: z.string(), message: z.string(), path: z.string().optional(), advice: z.string().optional() })
+    .optional(),
 })
 export type GroupSnapshotJson = z.infer<typeof groupSnapshot>
 
@@ -94,6 +99,8 @@ export const nodeSnapshot = z.object({
   groups: z.array(groupSummary),
   counters: z.record(z.string(), z.number()),
   memoryBytes: z.number(),
+  /** Longest time since the start of the boot in which the process did one thing and answered nobody. */
+  longestPauseMs: z.number().optional(),
   fsync: z.enum(['full', 'weaker']),
 })
 export type NodeSnapshot = z.infer<typeof nodeSnapshot>
@@ -153,6 +160,18 @@ export const partitionSnapshot = z.object({
     batches: z.number(),
   }),
   reservation: z.object({ frontier: decimal, reserved: decimal, held: decimal }),
+  /** Files that are open for polls; absent where no process is. */
+  descriptors: z
+    .object({
+      /** Read through its writer. */
+      active: z.object({ startOffset: decimal, readers: z.number() }).optional(),
+      /** Sealed segments that polls started in, the most recent last. */
+      sealed: z.array(z.object({ startOffset: decimal, log: z.boolean(), index: z.boolean() })),
+      sealedMax: z.number(),
+      /** Files that polls have opened in this life of the partition. */
+      opened: z.number(),
+    })
+    .optional(),
   settings: z.object({
     segmentSizeBytes: z.number(),
     enforceFsync: z.boolean(),
@@ -171,6 +190,10 @@ export const indexEntrySnapshot = z.object({
 export const indexSnapshot = z.object({
   reporter,
   startOffset: decimal,
+  /** Entries that the file holds. */
+  total: z.number(),
+  /** Of them in what was asked for; `entries` are all of these, or every n-th when there are more than the limit. */
+  matching: z.number(),
   entries: z.array(indexEntrySnapshot),
   trailingBytes: z.number(),
 })
@@ -235,6 +258,13 @@ export const walSnapshot = z.object({
   snapshotOp: decimal,
   lastOp: decimal,
   sizeBytes: z.number(),
+  /** The state machine is at this op; above it, up to `commitMax`, ops are committed and not applied. */
+  appliedOp: decimal.default('0'),
+  commitMax: decimal.default('0'),
+  /** Appends that are not synced yet. */
+  waitingOps: z.array(decimal).default([]),
+  /** Why nothing is appended any more until the node starts again. */
+  failure: z.string().optional(),
   /** Entries that fit before one above the snapshot would have to go; a checkpoint starts at `marginSlots`. */
   freeSlots: z.number().optional(),
   checkpoint: z
@@ -248,6 +278,8 @@ export const walSnapshot = z.object({
       finished: z.number(),
       failed: z.number(),
       marginSlots: z.number(),
+      /** What the last one of this life took off the log. */
+      freed: z.object({ fromOp: decimal, toOp: decimal, entries: z.number(), bytes: z.number() }).optional(),
     })
     .optional(),
   /** A metadata state transfer that this node is receiving. */
@@ -271,6 +303,8 @@ export const walSnapshot = z.object({
       positionBytes: z.number(),
       lengthBytes: z.number(),
       timestamp: decimal,
+      client: z.string().default(''),
+      request: decimal.default('0'),
     }),
   ),
 })
@@ -287,8 +321,11 @@ export const clientSnapshot = z.object({
       session: decimal.optional(),
     }),
   ),
+  /** Of the client table, taken or free. */
+  slots: z.number().default(0),
   table: z.array(
     z.object({
+      slot: z.number().default(0),
       client: z.string(),
       session: decimal,
       user: z.number(),

@@ -3,6 +3,7 @@
  * The asynchronous methods touch files only; `push` and `pop` change the chain, and run in the pump.
  */
 import type { Hash } from '../bytes/hash.ts'
+import type { Rules } from '../protocol/rules.ts'
 import { type Disk, type DiskFile, isNotFound } from '../storage/disk.ts'
 import { writeAnchor } from './anchor.ts'
 import { Segment, segmentPath, type Writers } from './segment.ts'
@@ -15,18 +16,27 @@ export interface ChainHost {
   note(kind: string, cls: 'fact' | 'flow', data: Readonly<Record<string, string | number | boolean>>): void
 }
 
+export interface ChainOptions {
+  readonly host: ChainHost
+  readonly directory: string
+  readonly settings: { readonly segmentSizeBytes: number; readonly preallocateSegments: boolean }
+  readonly rules: Rules
+}
+
 export class Chain {
   readonly directory: string
   private readonly host: ChainHost
   private readonly segmentSizeBytes: number
   private readonly preallocate: boolean
+  private readonly readersHold: boolean
   private list: Segment[] = []
 
-  constructor(host: ChainHost, directory: string, segmentSizeBytes: number, preallocate: boolean) {
+  constructor({ host, directory, settings, rules }: ChainOptions) {
     this.host = host
     this.directory = directory
-    this.segmentSizeBytes = segmentSizeBytes
-    this.preallocate = preallocate
+    this.segmentSizeBytes = settings.segmentSizeBytes
+    this.preallocate = settings.preallocateSegments
+    this.readersHold = rules.readersHoldDescriptors
   }
 
   get segments(): readonly Segment[] {
@@ -161,7 +171,7 @@ export class Chain {
     const { writers } = segment
     segment.writers = undefined
     if (!writers) return
-    writers.log.release()
+    writers.log.letGo(this.readersHold)
     writers.index.close().catch(this.closeFailed)
   }
 }

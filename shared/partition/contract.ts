@@ -11,9 +11,12 @@ import type { BytePosition, Checksum, Micros, Offset, Op } from '../bytes/units.
 import type { GroupJournal } from '../consensus/contract.ts'
 import type { PartitionKey } from '../protocol/groups.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
+import type { Rules } from '../protocol/rules.ts'
 import type { Disk } from '../storage/disk.ts'
-import type { Scheduler } from '../storage/ports.ts'
+import type { Pacing, Scheduler } from '../storage/ports.ts'
+import type { IndexListing, IndexWindow } from './index-window.ts'
 import type { FetchedPartition } from './install.ts'
+import type { JournalInspection } from './journal.ts'
 import type { Removal, RetentionRules } from './removal.ts'
 import type { OffsetSuperblock } from './reservation.ts'
 import type { PartitionOffer } from './transfer-offer.ts'
@@ -31,10 +34,25 @@ export interface PartitionSettings {
 export const isEager = (settings: PartitionSettings): boolean =>
   settings.enforceFsync && settings.messagesRequiredToSave === 1
 
+/**
+ * How rounds are written. Anything but PERSIST_MODE is there to measure what that one is worth (spec drills.md §4.3): no
+ * configuration names it, and a node takes it for a fresh directory only.
+ */
+export interface PersistMode {
+  /** `serial`: the index is written only when the log is written and synced. */
+  readonly halves: 'concurrent' | 'serial'
+  /** False: each round writes one batch. */
+  readonly groupCommit: boolean
+}
+
+export const PERSIST_MODE: PersistMode = { halves: 'concurrent', groupCommit: true }
+
 export interface PartitionHost {
   readonly disk: Disk
   readonly hash: Hash
   readonly scheduler: Scheduler
+  /** Absent: no round waits for company. */
+  readonly pacing?: Pacing
   /** Runs `completion` in the pump, after everything posted before. Dropped when the life of the node has ended. */
   post(completion: () => void): void
   /** A persist failed: ends the process with status 74 (§3.9). Does not return. */
@@ -56,9 +74,12 @@ export interface PartitionOptions {
   /** Offsets reserved at a time, 1..16,777,216. Default 65,536. */
   readonly offsetLease?: number
   readonly settings: PartitionSettings
+  /** Default PERSIST_MODE. */
+  readonly persist?: PersistMode
   readonly evictedRingOps: number
   readonly evictedRingBytes: number
   readonly validateChecksum: boolean
+  readonly rules: Rules
   readonly host: PartitionHost
 }
 
@@ -160,12 +181,24 @@ export interface PartitionInfo {
   readonly held: Offset
   /** Where the next mint of this life starts at least; 0 when no floor is armed. */
   readonly floor: Offset
+  readonly descriptors: DescriptorsInfo
+}
+
+/** Files that are open for polls (§5.3). */
+export interface DescriptorsInfo {
+  /** The segment that is read through its writer, and how many polls read it now. */
+  readonly active?: { readonly startOffset: Offset; readonly readers: number }
+  /** Sealed segments that polls started in, the most recent last, with what of each is kept. */
+  readonly sealed: readonly { readonly startOffset: Offset; readonly log: boolean; readonly index: boolean }[]
+  readonly sealedMax: number
+  /** Files that polls have opened in this life of the partition. */
+  readonly opened: number
 }
 
 export interface Partition {
   readonly options: PartitionOptions
   /** The host says in `purgePending` whether a purge is committed and not applied here. */
-  readonly journal: GroupJournal & { purgePending: () => boolean }
+  readonly journal: GroupJournal & JournalInspection & { purgePending: () => boolean }
   readonly recovery: readonly RecoveryStep[]
   /**
    * Journals one prepare. Primary: mints base offset and timestamp into the body (§3.5 step 7). Backup: verifies the batch
@@ -188,6 +221,8 @@ export interface Partition {
   heldEnd(): Offset
   /** The same for votes: a segment without bytes speaks by its name for messages that were there (§6.11 step 7). */
   logEnd(): Offset
+  /** The same without what is journaled and not applied. */
+  committedEnd(): Offset
   /**
    * The one jump after a whole-cluster restart: as primary the next mint starts at `base` or above, as backup a batch at
    * `base` is accepted although it leaves a gap. Once, and without effect when the counter is there already.
@@ -208,11 +243,24 @@ export interface Partition {
   /** Ops up to `floor` are in the segments already and will never be applied here (§6.1 of consensus.md). */
   setCommitFloor(floor: Op): void
   /**
-   * For the "connected" test of consensus.md §6.1: the lowest base offset among the journaled batches that are not applied
+   * For the "connected" test of consensus.md §6.1: the lowest base offset among the journaled batches above an op that are not applied
    * yet, and the end (exclusive) of what was on disk at boot, 0 when nothing was. Connected means lowest <= end. Read from
    * the journal each time: what an earlier repair brought says nothing about the present gap.
    */
-  repairStanding(): { readonly lowestUnapplied?: Offset; readonly recoveredEnd: Offset }
+  repairStanding(above?: Op): {
+    readonly lowestUnapplied?: Offset
+    readonly recoveredEnd: Offset
+    /** Set when there are no bytes and an empty tail has this name: a batch below has no place, and a transfer must bring it. */
+    readonly placeFrom?: Offset
+  }
+  /**
+   * After a restart, before anything was applied: how the ops above `floor`, all of them held up to `toOp`, go with what the
+   * segments hold. `joins`: they reach its end. `not_yet`: they lie within it. `no`: what lies before them is missing here, or the
+   * segments hold what the log does not (`setTailAside`); with `whole`, the log ends at `toOp`, so what they hold beyond is that.
+   */
+  joinsDisk(floor: Op, toOp: Op, whole: boolean): 'joins' | 'not_yet' | 'no'
+  /** A peer that leads holds nothing behind this offset, and no batch is missing here: what the segments hold beyond is divergent. */
+  endsAt(logEnd: Offset): void
   /** The purge that was applied last (§4.4). */
   readonly purgeGeneration: bigint
   /**
@@ -247,12 +295,8 @@ export interface Partition {
   /** Auto-commit of a poll: raises the stored offset in memory before the answer leaves; the replicated op makes it last (§5.5). */
   advanceOffset(consumer: ConsumerKey, offset: Offset): void
   info(): PartitionInfo
-  indexEntries(
-    startOffset: Offset,
-  ): Promise<
-    | { entries: readonly { offset: Offset; timestamp: Micros; position: BytePosition }[]; trailingBytes: number }
-    | undefined
-  >
+  /** A bounded part of the index of one segment; undefined when there is no such segment. @throws DiskError from reading it */
+  indexEntries(startOffset: Offset, window?: IndexWindow): Promise<IndexListing | undefined>
   /** Writes the whole committed prefix, whatever the thresholds; resolves when it is on disk. */
   flush(): Promise<void>
   close(): Promise<void>

@@ -29,6 +29,15 @@ export class EvictedRing {
     }
   }
 
+  /** Oldest first. */
+  held(): Iterable<JournalEntry> {
+    return this.entries.values()
+  }
+
+  use(): { ops: number; opsMax: number; bytes: number; bytesMax: number } {
+    return { ops: this.entries.size, opsMax: this.opsMax, bytes: this.bytes, bytesMax: this.bytesMax }
+  }
+
   clear(): void {
     this.entries.clear()
     this.bytes = 0

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Micros, Offset, Op } from '../bytes/units.ts'
 import { stampBatch } from '../protocol/batch.ts'
 import { MemoryDisk } from '../storage/memory-disk.ts'
-import type { Partition, PartitionSettings } from './contract.ts'
+import type { Partition, PartitionSettings, PersistMode } from './contract.ts'
 import { openPartition } from './open.ts'
 import {
   DIRECTORY,
@@ -217,6 +217,13 @@ describe('a failed persist', () => {
   for (const [title, faults] of [
     ['PL-26 ends the process and moves no cursor when the index fails', [{ operation: 'datasync', ending: '.index' }]],
     ['PL-27 ends the process and moves no cursor when the log fails', [{ operation: 'write', ending: '.log' }]],
+    [
+      'PL-30 the boot is the retry, also when both halves failed',
+      [
+        { operation: 'write', ending: '.log' },
+        { operation: 'datasync', ending: '.index' },
+      ],
+    ],
   ] as const) {
     it(title, async () => {
       const memory = new MemoryDisk()
@@ -300,5 +307,39 @@ describe('close', () => {
     await partition.close()
     expect(disk.running).toBe(0)
     await expect(partition.poll({ kind: 'first' }, 1, 1000)).rejects.toThrow('closed')
+  })
+})
+
+describe('the modes that are there to be measured', () => {
+  const TEN = Array.from({ length: 10 }, (_, n) => `m${n}`)
+
+  async function rounds(persist: PersistMode) {
+    const disk = new SlowDisk(new MemoryDisk(), 3n)
+    const host = new TestHost(disk)
+    const partition = await openPartition({ ...testOptions(host, EAGER), persist })
+    const sender = new Sender(partition)
+    for (const message of TEN) sender.send(message)
+    await partition.flush()
+    expect(await pollOffset(partition, 0n, 10)).toEqual(TEN.map((message, offset) => `${offset}:${message}`))
+    const order = disk.log
+      .filter(({ operation, path }) => operation !== 'open' && /\.(log|index)$/.test(path))
+      .map(({ operation, path }) => `${operation} ${path.split('.').at(-1)}`)
+    return { order, syncs: disk.count('datasync', '.log'), ...partition.info().flusher }
+  }
+
+  it('serial: the index is not touched before the log is synced; both sync as often as when they go together', async () => {
+    const serial = await rounds({ halves: 'serial', groupCommit: true })
+    const round = ['write log', 'datasync log', 'write index', 'datasync index']
+    expect(serial.order.slice(0, 8)).toEqual([...round, ...round])
+    const together = await rounds({ halves: 'concurrent', groupCommit: true })
+    expect(together.order.slice(0, 2).sort()).toEqual(['write index', 'write log'])
+    expect(together.syncs).toBe(serial.syncs)
+  })
+
+  it('without group commit each batch has a round of its own', async () => {
+    const alone = await rounds({ halves: 'concurrent', groupCommit: false })
+    expect(alone).toMatchObject({ rounds: 10, batches: 10, syncs: 10 })
+    const together = await rounds({ halves: 'concurrent', groupCommit: true })
+    expect(together).toMatchObject({ rounds: 2, batches: 10, syncs: 2 })
   })
 })

@@ -10,8 +10,16 @@
  * Truncation of the uncommitted tail never meets the flusher, which sees committed batches only.
  */
 import { EngineError } from '../bytes/errors.ts'
+import type { Rules } from '../protocol/rules.ts'
 import type { Chain } from './chain.ts'
-import type { PartitionHost, PartitionSettings } from './contract.ts'
+import { Company } from './company.ts'
+import {
+  type PartitionHost,
+  type PartitionOptions,
+  type PartitionSettings,
+  PERSIST_MODE,
+  type PersistMode,
+} from './contract.ts'
 import type { PartitionJournal } from './journal.ts'
 import { recordOf } from './record.ts'
 import { planRound, type RoundPlan } from './round.ts'
@@ -21,8 +29,8 @@ import { encodeIndexPoint } from './sparse-index.ts'
 export interface FlusherHooks {
   /** To be done before the batch at offset 0 reaches the disk; undefined when there is nothing. */
   beforeOffsetZero(): Promise<void> | undefined
-  /** Runs in the pump after a round has moved the cursors. */
-  settled(): void
+  /** Runs in the pump after a round has moved the cursors; answers how many had waited for it. */
+  settled(): number
 }
 
 type Landed = { readonly failed?: EngineError }
@@ -30,9 +38,12 @@ type Landed = { readonly failed?: EngineError }
 export class Flusher {
   private readonly host: PartitionHost
   private readonly settings: PartitionSettings
+  private readonly rules: Rules
   private readonly chain: Chain
   private readonly journal: PartitionJournal
   private readonly hooks: FlusherHooks
+  private readonly mode: PersistMode
+  private readonly company: Company
   private writing = false
   private bars = 0
   /** Everything committed up to here goes out, whatever the thresholds. */
@@ -45,17 +56,19 @@ export class Flusher {
   batches = 0
 
   constructor(
-    host: PartitionHost,
-    settings: PartitionSettings,
+    { host, settings, rules, persist: mode = PERSIST_MODE }: PartitionOptions,
     chain: Chain,
     journal: PartitionJournal,
     hooks: FlusherHooks,
   ) {
     this.host = host
     this.settings = settings
+    this.rules = rules
     this.chain = chain
     this.journal = journal
     this.hooks = hooks
+    this.mode = mode
+    this.company = new Company(mode.groupCommit ? host.pacing : undefined)
   }
 
   get state(): 'idle' | 'writing' | 'barred' {
@@ -105,8 +118,17 @@ export class Flusher {
       for (const done of this.idleWaiters.splice(0)) done()
       return
     }
+    const queued = this.journal.queueLength()
+    // Whoever waits for a drain is not kept waiting.
+    if (this.waiters.length === 0 && this.company.awaited(queued, () => this.host.post(() => this.wake()))) return
+    this.company.started(queued)
     const tail = this.chain.active
-    const plan = planRound(tail, index => this.journal.queueAt(index))
+    const plan = planRound(
+      tail,
+      index => this.journal.queueAt(index),
+      this.rules,
+      this.mode.groupCommit ? undefined : 1,
+    )
     if (plan.kind === 'diverged') this.host.persistFailed(plan.error)
     this.writing = true
     if (plan.kind === 'write') this.write(tail, plan)
@@ -121,9 +143,10 @@ export class Flusher {
     const entry = encodeIndexPoint({ offset: batch.baseOffset, timestamp: batch.timestamp, position })
     this.inFlight = plan.bytes
     const before = batch.baseOffset === 0n ? this.hooks.beforeOffsetZero() : undefined
-    void persist(segment, buffers, entry, this.settings.enforceFsync, before).then(landed =>
+    void persist(segment, buffers, entry, this.settings.enforceFsync, this.mode, this.rules, before).then(landed =>
       this.host.post(() => {
-        if (landed.failed) this.host.persistFailed(landed.failed)
+        if (landed.failed && this.rules.failedPersistExits) this.host.persistFailed(landed.failed)
+        if (landed.failed) return
         this.landed(segment, plan, entry)
       }),
     )
@@ -149,7 +172,8 @@ export class Flusher {
       batches: plan.batches,
       messages: plan.messages,
     })
-    this.hooks.settled()
+    const answered = this.hooks.settled()
+    this.company.landed(answered, this.journal.queueLength())
     this.waiters = this.waiters.filter(({ op, done }) => {
       if (this.journal.settledOp < op) return true
       done()
@@ -198,6 +222,8 @@ async function persist(
   buffers: readonly Uint8Array[],
   entry: Uint8Array,
   sync: boolean,
+  mode: PersistMode,
+  rules: Rules,
   before: Promise<void> | undefined,
 ): Promise<Landed> {
   const writers = segment.writers
@@ -213,14 +239,20 @@ async function persist(
     await file.write(position, data)
     if (sync) await file.datasync()
   }
-  const [logHalf, indexHalf] = await Promise.allSettled([
-    half(log, segment.sizeBytes, buffers),
-    half(writers.index, segment.indexBytes, [entry]),
-  ])
+  const first = half(log, segment.sizeBytes, buffers)
+  const second = async () => {
+    if (mode.halves === 'serial') await first
+    await half(writers.index, segment.indexBytes, [entry])
+  }
+  const halves = [first, second()] as const
+  if (!rules.cursorsMoveTogether) return Promise.race(halves.map(each => each.then(nothing, nothing)))
+  const [logHalf, indexHalf] = await Promise.allSettled(halves)
   if (logHalf.status === 'rejected') return { failed: persistError('log', segment, logHalf.reason) }
   if (indexHalf.status === 'rejected') return { failed: persistError('index', segment, indexHalf.reason) }
   return {}
 }
+
+const nothing = (): Landed => ({})
 
 function persistError(what: string, segment: Segment, cause: unknown): EngineError {
   const message = cause instanceof Error ? cause.message : String(cause)

@@ -52,7 +52,8 @@ export async function claimDirectory(disk: Disk, directory: string, createdRevis
     const message = `made by revision ${verdict.createdRevision}, this node knows revision ${createdRevision}`
     throw new PartitionRefused('IncarnationAhead', directory, message, {
       path,
-      advice: 'wait until the metadata has caught up',
+      advice:
+        'wait until the metadata has caught up; on a lone node, put back the metadata or the purge.gen that belong together',
     })
   }
   return { kind: 'set_aside', to: await setDirectoryAside(disk, directory) }

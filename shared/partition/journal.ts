@@ -34,6 +34,14 @@ export interface JournalEntry {
   readonly batch?: JournaledBatch
 }
 
+/** What may be looked at, and is nobody's to change. */
+export interface JournalInspection {
+  readonly appliedOp: bigint
+  readonly settledOp: bigint
+  held(): JournalEntry[]
+  ringUse(): ReturnType<EvictedRing['use']>
+}
+
 export interface QueuedBatch extends JournalEntry {
   readonly batch: JournaledBatch
 }
@@ -41,7 +49,7 @@ export interface QueuedBatch extends JournalEntry {
 /** The queue forgets its settled front in steps of this many entries, so that settling stays cheap. */
 const QUEUE_COMPACT_AT = 1024
 
-export class PartitionJournal implements GroupJournal {
+export class PartitionJournal implements GroupJournal, JournalInspection {
   private readonly ring: EvictedRing
   private readonly entries = new Map<bigint, JournalEntry>()
   private highest = 0n
@@ -90,6 +98,16 @@ export class PartitionJournal implements GroupJournal {
 
   get(op: Op): JournalEntry | undefined {
     return this.entries.get(op) ?? this.ring.get(op)
+  }
+
+  /** Every op that is in memory, settled ones included, by op. */
+  held(): JournalEntry[] {
+    return [...this.ring.held(), ...this.entries.values()].sort((a, b) => (a.header.op < b.header.op ? -1 : 1))
+  }
+
+  /** How full the ring of settled ops is. */
+  ringUse(): ReturnType<EvictedRing['use']> {
+    return this.ring.use()
   }
 
   /** Stores a checked entry. The caller has made sure that the op is not held. */
@@ -169,13 +187,32 @@ export class PartitionJournal implements GroupJournal {
     return end
   }
 
-  /** Lowest base offset among the batches that wait to be committed. */
-  lowestUnapplied(): Offset | undefined {
+  /** Lowest base offset among the batches above this op that wait to be committed. */
+  lowestUnapplied(above = Op(0n)): Offset | undefined {
     let lowest: bigint | undefined
     for (const [op, { batch }] of this.entries) {
-      if (op > this.appliedOp && batch && (lowest === undefined || batch.baseOffset < lowest)) lowest = batch.baseOffset
+      if (op > above && op > this.appliedOp && batch && (lowest === undefined || batch.baseOffset < lowest))
+        lowest = batch.baseOffset
     }
     return lowest === undefined ? undefined : Offset(lowest)
+  }
+
+  /** Lowest base offset among the batches that wait to be committed and are in memory only. */
+  lowestUncommitted(): Offset | undefined {
+    let lowest: bigint | undefined
+    for (const [op, { batch }] of this.entries) {
+      if (op > this.appliedOp && batch && !batch.onDisk && (lowest === undefined || batch.baseOffset < lowest))
+        lowest = batch.baseOffset
+    }
+    return lowest === undefined ? undefined : Offset(lowest)
+  }
+
+  /** End (exclusive) of the batches above `above` and up to `toOp` that are held here; undefined when there are none. */
+  batchesEnd(above: bigint, toOp: bigint): bigint | undefined {
+    let end: bigint | undefined
+    for (const [op, { batch }] of this.entries)
+      if (op > above && op <= toOp && batch && (end === undefined || batch.endOffset > end)) end = batch.endOffset
+    return end
   }
 
   /** Lowest base offset among the batches whose bytes are in memory only. */

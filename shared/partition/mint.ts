@@ -67,10 +67,14 @@ export function admitBatch(
   const { next, floor, firstFrom } = rules
   const baseOffset = role === 'primary' ? larger(floor, next) : (recordBaseOffset(view, RECORD_AT) as bigint)
   const timestamp = role === 'primary' ? header.timestamp : recordTimestamp(view, RECORD_AT)
+  const endOffset = baseOffset + BigInt(messages)
+  const placed = { baseOffset, endOffset, timestamp, messages, bytes: frame.length - RECORD_AT }
+  const onDisk = role !== 'primary' && rules.onDisk({ ...placed, checksum: recordChecksum(view, RECORD_AT) })
   if (role === 'backup') {
     const continues = baseOffset === next || (floor > next && baseOffset === floor)
     const first = firstFrom !== undefined && baseOffset >= firstFrom
-    if (!(continues || first) || timestamp !== header.timestamp) {
+    // A log that is shorter than the disk is sent again from its last op on: what is there already needs no other place.
+    if (!(continues || first || onDisk) || timestamp !== header.timestamp) {
       return refuse(
         'OffsetMismatch',
         `the batch starts at offset ${baseOffset} and time ${timestamp}, expected ${next} and ${header.timestamp}`,
@@ -78,7 +82,6 @@ export function admitBatch(
       )
     }
   }
-  const endOffset = baseOffset + BigInt(messages)
   if (endOffset > U64_MAX)
     return refuse('OffsetSpaceExhausted', `no ${messages} offsets are left from ${baseOffset}`, header)
   // a repaired batch was fenced when it was new (§7.4)
@@ -91,15 +94,7 @@ export function admitBatch(
       baseTimestamp: header.timestamp,
     })
   }
-  const batch = {
-    baseOffset,
-    endOffset,
-    timestamp,
-    messages,
-    bytes: frame.length - RECORD_AT,
-    checksum: recordChecksum(view, RECORD_AT),
-  }
-  return { ...batch, onDisk: role !== 'primary' && rules.onDisk(batch) }
+  return { ...placed, checksum: recordChecksum(view, RECORD_AT), onDisk }
 }
 
 /**

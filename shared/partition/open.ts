@@ -35,7 +35,7 @@ export async function openPartition(options: PartitionOptions): Promise<Partitio
     await writePurgeGen(host.disk, directory, { generation: 0n, createdRevision })
   }
 
-  const chain = new Chain(host, directory, settings.segmentSizeBytes, settings.preallocateSegments)
+  const chain = new Chain(options)
   for (const segment of recovered.segments) chain.push(adopt(chain, segment))
   const { next, dataEnd, stored } = recovered
   const { frontier, reserved } = options.superblock?.recorded() ?? { frontier: 0n, reserved: 0n }
@@ -50,14 +50,14 @@ export async function openPartition(options: PartitionOptions): Promise<Partitio
     const range = { first: dataEnd.toString(), last: (next - 1n).toString() }
     log.fact('missing_range', 'counter', directory, 'was there and is not', range)
   }
-  const floor = options.replicaCount === 1 ? reserved : 0n
+  const floor = options.replicaCount === 1 && options.rules.offsetsAreReserved ? reserved : 0n
   const start = floor > next ? floor : next
   if (floor > next) {
     // Offsets of the life before that only memory held: confirmed or not, they are not given out again.
     const range = { first: next.toString(), last: (floor - 1n).toString() }
     log.fact('memory_tail_lost', 'counter', directory, 'reserved by the life before', range)
   }
-  if (options.replicaCount === 1) await reanchor(options, chain, start, log)
+  if (options.replicaCount === 1 && options.rules.holeOnBoundary) await reanchor(options, chain, start, log)
   if (chain.segments.length === 0) {
     chain.push(await chain.create(start))
     log.step('plant', directory, 'first segment', { start: start.toString() })

@@ -5,11 +5,9 @@
  * chain (on disk). On an eager topic a message is visible only once it is on disk; on others as soon as it is committed.
  */
 import { EngineError } from '../bytes/errors.ts'
-import { BytePosition, Micros, Offset, Op } from '../bytes/units.ts'
+import { Micros, Offset, Op } from '../bytes/units.ts'
 import { HEADER_BYTES, type PrepareHeader } from '../protocol/headers.ts'
 import { Operation } from '../protocol/operations.ts'
-import { readFile } from '../storage/disk.ts'
-import { INDEX_ENTRY_BYTES } from '../storage/index-file.ts'
 import { writePurgeGen } from '../storage/purge-gen.ts'
 import type { Chain } from './chain.ts'
 import type { ConsumerOffsets } from './consumer-offsets.ts'
@@ -27,6 +25,7 @@ import {
   type RecoveryStep,
 } from './contract.ts'
 import { Flusher } from './flusher.ts'
+import { type IndexWindow, listIndex, WHOLE_INDEX } from './index-window.ts'
 import { type FetchedPartition, judgeInstall, swapSegments, unlinkSegments } from './install.ts'
 import { PartitionJournal } from './journal.ts'
 import { admitBatch, type Role, samePrepare } from './mint.ts'
@@ -37,7 +36,6 @@ import { planRemoval, type Removal, type RetentionRules, retentionEnd, unlinkRem
 import { larger, OFFSET_LEASE_DEFAULT, OffsetReservation } from './reservation.ts'
 import type { Query } from './selection.ts'
 import { setAsideFrom } from './set-aside.ts'
-import { SparseIndex } from './sparse-index.ts'
 import { StoredTail } from './stored-tail.ts'
 import { buildOffer, type PartitionOffer, SegmentHashes } from './transfer-offer.ts'
 import { SegmentStaging } from './transfer-staging.ts'
@@ -77,6 +75,8 @@ export class SegmentedPartition implements Partition {
   private origin: LogOrigin | undefined
   /** Lowest offset at which the segments hold what the log of the group does not. */
   private divergedFrom: bigint | undefined
+  /** The log of the group has come to the end of what the segments held at boot. */
+  private joined: boolean
   /** A batch was appended in this life: the counter follows the log, and not what the superblock claims. */
   private counting = false
   private persistedBytes: bigint
@@ -106,11 +106,9 @@ export class SegmentedPartition implements Partition {
     this.offsets = offsets
     const ringOps = options.replicaCount > 1 ? options.evictedRingOps : 0
     this.journal = new PartitionJournal(ringOps, options.evictedRingBytes)
-    this.flusher = new Flusher(host, options.settings, chain, this.journal, {
-      beforeOffsetZero: () => offsets.discardDropped(),
-      settled: () => this.afterRound(),
-    })
-    this.handles = new ReadHandles(host.disk, chain.closeFailed)
+    const hooks = { beforeOffsetZero: () => offsets.discardDropped(), settled: () => this.afterRound() }
+    this.flusher = new Flusher(options, chain, this.journal, hooks)
+    this.handles = new ReadHandles(host.disk, chain.closeFailed, options.rules)
     this.eager = isEager(options.settings)
     this.stored = stored
     this.dataEnd = dataEnd
@@ -120,15 +118,17 @@ export class SegmentedPartition implements Partition {
     this.reservation = new OffsetReservation({
       superblock: options.superblock,
       lease: options.offsetLease ?? OFFSET_LEASE_DEFAULT,
-      solo: options.replicaCount === 1,
+      solo: options.replicaCount === 1 && options.rules.offsetsAreReserved,
       held: () => this.heldEnd(),
       host,
     })
     this.next = next
     this.visibleEnd = next
     this.recoveredEnd = chain.durableEnd()
+    this.joined = this.recoveredEnd === 0n
     this.persistedBytes = BigInt(chain.persistedBytes())
     this.pollHost = {
+      rules: options.rules,
       hash: host.hash,
       scheduler: host.scheduler,
       handles: this.handles,
@@ -169,9 +169,12 @@ export class SegmentedPartition implements Partition {
       return { ok: true, header, frame }
     }
     let pending = false as boolean
+    const { rules } = this.options
+    const floor = this.reservation.armedFloor
+    if (role === 'primary' && !rules.floorSpentAfterAppend) this.reservation.spendFloor()
     const batch = admitBatch(host.hash, key, role, header, frame, {
       next: this.nextOffset(),
-      floor: this.reservation.armedFloor,
+      floor,
       firstFrom: this.origin && !this.counting ? 0n : undefined,
       fence: last => {
         const verdict = this.reservation.fence(last)
@@ -181,6 +184,7 @@ export class SegmentedPartition implements Partition {
       onDisk: ({ baseOffset, endOffset, checksum }) => this.isStored(baseOffset, endOffset, checksum),
     })
     if (batch instanceof EngineError) return { ok: false, error: batch, ...(pending && { pending }) }
+    if (!this.joined && role !== 'primary') this.noticeGap(header.op, batch.baseOffset)
     // Repair brings older batches too, and those do not set the counter back. The first batch of a life does: what raised
     // the counter above the bytes was a claim, and the log is what the claim was about.
     const from = this.counting || role === 'primary' ? this.next : this.heldEnd()
@@ -205,7 +209,16 @@ export class SegmentedPartition implements Partition {
   }
 
   heldEnd(): Offset {
-    return Offset(larger(this.chain.durableEnd(), this.journal.retainedEnd()))
+    const held = larger(this.chain.durableEnd(), this.journal.retainedEnd())
+    return Offset(this.options.rules.reservationIsNoData ? held : larger(held, this.reservation.reserved))
+  }
+
+  committedEnd(): Offset {
+    const { journal } = this
+    const applied = larger(this.chain.durableEnd(), journal.batchesEnd(0n, journal.appliedOp) ?? 0n)
+    const end = applied > 0n ? applied : this.dataEnd
+    const uncommitted = journal.lowestUncommitted()
+    return Offset(uncommitted !== undefined && uncommitted < end ? uncommitted : end)
   }
 
   logEnd(): Offset {
@@ -220,12 +233,38 @@ export class SegmentedPartition implements Partition {
   standing(origin: LogOrigin, head: Op): 'joins' | 'behind' | 'diverged' {
     if (this.journal.appliedOp > 0n) return 'joins'
     this.origin = origin
+    this.joined = this.recoveredEnd === 0n
     const { logStart, firstBase } = origin
     if (this.dataEnd < logStart && this.recoveredEnd < logStart) return 'behind'
     // Behind the leader's end there is nothing, or nothing before the jump: what is held there belongs to no log.
     const end = this.chain.durableEnd()
+    if (!this.options.rules.onDiskComparesChecksum) return 'joins'
     if (end > logStart && (head === 0n || (firstBase > logStart && end <= firstBase))) this.diverge(logStart)
     return this.divergedFrom === undefined ? 'joins' : 'diverged'
+  }
+
+  joinsDisk(floor: Op, toOp: Op, whole: boolean): 'joins' | 'not_yet' | 'no' {
+    if (this.divergedFrom !== undefined) return 'no'
+    const { lowestUnapplied, recoveredEnd, placeFrom = 0n } = this.repairStanding(floor)
+    if (lowestUnapplied === undefined) {
+      for (let op = floor + 1n; op <= toOp; op++)
+        if (this.journal.header(Op(op))?.operation === Operation.SendMessages) return 'no'
+      if (toOp === 0n || (floor === 0n && !whole)) return 'not_yet'
+    } else if (lowestUnapplied > recoveredEnd || lowestUnapplied < placeFrom) return 'no'
+    // Behind a floor without a batch the two ends have been compared already.
+    const start = floor === 0n ? this.origin?.logStart : undefined
+    const logEnd = this.journal.batchesEnd(floor, toOp) ?? start
+    if (logEnd !== undefined && logEnd < this.recoveredEnd && this.options.rules.onDiskComparesChecksum) {
+      if (!whole) return 'not_yet'
+      this.diverge(logEnd)
+      return 'no'
+    }
+    this.joined = true
+    return 'joins'
+  }
+
+  endsAt(logEnd: Offset): void {
+    if (!this.joined && logEnd < this.recoveredEnd && this.options.rules.onDiskComparesChecksum) this.diverge(logEnd)
   }
 
   setTailAside(): Promise<boolean> {
@@ -240,6 +279,8 @@ export class SegmentedPartition implements Partition {
     try {
       const end = await setAsideFrom(this.options, this.chain, from)
       this.recoveredEnd = end
+      // What is gone speaks for nothing any more; the name of an empty segment that is left does.
+      this.dataEnd = end > 0n ? end : this.chain.active.startOffset
       this.stored.cut(end)
       this.journal.judgeStored(batch => batch.endOffset <= end && batch.onDisk)
       this.next = larger(this.journal.retainedEnd(), end)
@@ -254,7 +295,10 @@ export class SegmentedPartition implements Partition {
 
   async collapse(accounted: boolean): Promise<boolean> {
     if (!accounted) return true
-    return this.reservation.collapse(this.visibleEnd, larger(this.nextOffset(), this.visibleEnd))
+    // Without the rule nobody knows what the flush will do: all that there is are the segments as they stand.
+    const { collapseNeedsFlush } = this.options.rules
+    const frontier = collapseNeedsFlush ? this.visibleEnd : this.chain.durableEnd()
+    return this.reservation.collapse(frontier, collapseNeedsFlush ? larger(this.nextOffset(), frontier) : frontier)
   }
 
   apply(header: PrepareHeader): Applied {
@@ -291,14 +335,19 @@ export class SegmentedPartition implements Partition {
     this.journal.setFloor(floor)
   }
 
-  repairStanding(): { readonly lowestUnapplied?: Offset; readonly recoveredEnd: Offset } {
-    const lowestUnapplied = this.journal.lowestUnapplied()
+  repairStanding(above?: Op): ReturnType<Partition['repairStanding']> {
+    const lowestUnapplied = this.journal.lowestUnapplied(above)
     let recoveredEnd = Offset(this.divergedFrom === undefined ? this.recoveredEnd : 0n)
     // the one gap that the log of the group itself has
     const { origin } = this
     const joins = origin && recoveredEnd >= origin.logStart && recoveredEnd <= origin.firstBase
     if (joins && lowestUnapplied === origin.firstBase) recoveredEnd = origin.firstBase
-    return lowestUnapplied === undefined ? { recoveredEnd } : { recoveredEnd, lowestUnapplied }
+    const standing = { recoveredEnd, ...(lowestUnapplied !== undefined && { lowestUnapplied }) }
+    // A chain that is being replaced has no name yet, and no tail to read it from.
+    if (this.swapping) return standing
+    const { active } = this.chain
+    const named = active.empty && active.startOffset > 0n && this.chain.durableEnd() === 0n
+    return { ...standing, ...(named && { placeFrom: Offset(active.startOffset) }) }
   }
 
   get purgeGeneration(): bigint {
@@ -363,7 +412,8 @@ export class SegmentedPartition implements Partition {
     const goOn = await this.flusher.bar()
     try {
       // Durable before anything is destroyed, or a crash would leave a frontier above an empty log.
-      if (!(await this.reservation.reset(0n))) return false
+      const { purgeRecordedFirst } = this.options.rules
+      if (purgeRecordedFirst && !(await this.reservation.reset(0n))) return false
       await this.replaceChain('purge', async () => {
         this.generation = generation
         this.journal.purge()
@@ -373,6 +423,7 @@ export class SegmentedPartition implements Partition {
         await unlinkSegments(this.options)
         this.chain.restore(await this.chain.create(0n))
         await this.offsets.replaceAll([], [], 0n)
+        if (!purgeRecordedFirst) await this.reservation.reset(0n)
         await this.recordGeneration(generation)
       })
       this.restart(0n, 0n)
@@ -469,19 +520,13 @@ export class SegmentedPartition implements Partition {
       reserved: Offset(this.reservation.reserved),
       held: this.heldEnd(),
       floor: Offset(this.reservation.armedFloor),
+      descriptors: this.handles.info(this.chain.segments.at(-1)),
     }
   }
 
-  async indexEntries(startOffset: Offset) {
+  async indexEntries(startOffset: Offset, window: IndexWindow = WHOLE_INDEX) {
     const segment = this.chain.segments.find(candidate => candidate.startOffset === startOffset)
-    if (!segment) return undefined
-    const bytes = await readFile(this.options.host.disk, segment.indexPath, INDEX_LISTED_BYTES_MAX)
-    const index = new SparseIndex(bytes)
-    const entries = Array.from({ length: index.entries }, (_, number) => {
-      const { offset, timestamp, position } = index.entry(number)
-      return { offset: Offset(offset), timestamp: Micros(timestamp), position: BytePosition(position) }
-    })
-    return { entries, trailingBytes: bytes.length % INDEX_ENTRY_BYTES }
+    return segment && listIndex(this.options.host.disk, segment.indexPath, window)
   }
 
   async flush(): Promise<void> {
@@ -533,6 +578,7 @@ export class SegmentedPartition implements Partition {
     this.recoveredEnd = next
     this.dataEnd = end
     this.counting = true
+    this.joined = true
     this.divergedFrom = undefined
     this.persistedBytes = BigInt(this.chain.persistedBytes())
   }
@@ -580,23 +626,36 @@ export class SegmentedPartition implements Partition {
     }
   }
 
-  private afterRound(): void {
+  /** Answers whoever waited for what is on disk now, and how many they were. */
+  private afterRound(): number {
     const { active } = this.chain
     this.persistedBytes = BigInt(this.chain.persistedBytes())
     if (this.eager && active.endOffset > this.visibleEnd) this.visibleEnd = active.endOffset
-    if (this.persistWaiters.length === 0) return
+    if (this.persistWaiters.length === 0) return 0
     const waiters = this.persistWaiters
     this.persistWaiters = []
     for (const waiter of waiters) {
       if (waiter.op <= this.journal.settledOp) waiter.done()
       else this.persistWaiters.push(waiter)
     }
+    return waiters.length - this.persistWaiters.length
   }
 
   private isStored(base: bigint, end: bigint, checksum: bigint): boolean {
+    if (!this.options.rules.onDiskComparesChecksum) return end <= this.recoveredEnd
     const verdict = this.stored.judge(base, end, checksum, this.recoveredEnd)
     if (verdict === 'differs') this.diverge(base)
-    return verdict === 'same'
+    return verdict === 'same' || (verdict === 'unknown' && end <= this.recoveredEnd)
+  }
+
+  /** The log leaves a gap where the segments hold something: that is no part of it, though its offsets collide with nothing. */
+  private noticeGap(op: Op, baseOffset: bigint): void {
+    const { journal } = this
+    if (baseOffset < this.recoveredEnd || !this.options.rules.onDiskComparesChecksum) return
+    for (let at = journal.appliedOp + 1n; at < op; at++) if (!journal.header(Op(at))) return
+    const first = journal.appliedOp === 0n ? this.origin?.logStart : undefined
+    const before = journal.batchesEnd(journal.appliedOp, op - 1n) ?? first
+    if (before !== undefined && before < baseOffset && before < this.recoveredEnd) this.diverge(before)
   }
 
   private diverge(from: bigint): void {
@@ -616,6 +675,3 @@ export class SegmentedPartition implements Partition {
     return { ok: false, error: new EngineError(code, `op ${header.op}: ${message}`, { op: header.op }) }
   }
 }
-
-/** An index longer than this is not listed whole: 349,525 entries. */
-const INDEX_LISTED_BYTES_MAX = 8 * 1024 * 1024

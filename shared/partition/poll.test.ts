@@ -282,6 +282,13 @@ describe('descriptors', () => {
     expect(opened() - before).toBe(1)
     await read(0)
     expect(opened() - before).toBe(2)
+    const { active, sealed, ...counts } = partition.info().descriptors
+    // The last message has filled its segment.
+    expect(active).toEqual({ startOffset: 21n, readers: 0 })
+    // The most recent last; those that were pushed out are not among them.
+    expect(sealed.map(({ startOffset }) => Number(startOffset))).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0])
+    expect(sealed.every(({ log }) => log)).toBe(true)
+    expect(counts).toEqual({ sealedMax: 12, opened: 14 })
   })
 
   it('PL-34 reads of the active segment go through its writer, and a round in flight is not seen early', async () => {
@@ -292,6 +299,11 @@ describe('descriptors', () => {
     const before = disk.count('open', '.log')
     for (let n = 0; n < 100; n++) expect(await pollOffset(partition, 0n)).toEqual(['0:a'])
     expect(disk.count('open', '.log')).toBe(before)
+    expect(partition.info().descriptors).toMatchObject({
+      active: { startOffset: 0n, readers: 0 },
+      sealed: [],
+      opened: 0,
+    })
   })
 
   it('PL-35 a poll sees what was flushed after an earlier poll', async () => {
@@ -403,6 +415,27 @@ describe('damage under a running partition', () => {
       code: 'InvalidBatchChecksum',
       context: { position: 100 },
     })
+  })
+
+  it('a reader of a large batch lets everybody else go on meanwhile, and finds damage in it where it is', async () => {
+    const disk = new MemoryDisk()
+    const { partition, sender, host } = await open(disk)
+    sender.send('small', 'ones')
+    sender.send(...Array.from({ length: 20_000 }, () => 'tiny'))
+    await partition.flush()
+    let breaths = 0
+    const { yield: breathe } = host.scheduler
+    host.scheduler.yield = () => {
+      breaths++
+      return breathe()
+    }
+    expect(await poll(partition, { kind: 'offset', offset: Offset(2n) }, 100_000)).toHaveLength(20_000)
+    expect(breaths).toBeGreaterThan(50)
+    const file = await disk.open(name(0n, 'log'), 'write')
+    const second = 256 + 2 * 48 + 9
+    const frame = second + 256 + 19_999 * 52
+    await file.write(frame + 48, [text('T')])
+    await expect(pollOffset(partition, 2n)).rejects.toMatchObject({ context: { position: frame } })
   })
 
   it('a disk that fails for a while is read again, and one that goes on failing gives nothing', async () => {

@@ -9,6 +9,8 @@
 import { EngineError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
 import { BATCH_HEADER_BYTES, batchLengthAt, checkBatch } from '../protocol/batch.ts'
+import type { Rules } from '../protocol/rules.ts'
+import { BatchVerifier } from '../storage/batch-verifier.ts'
 import { DiskError } from '../storage/disk.ts'
 import type { Scheduler } from '../storage/ports.ts'
 import type { Chain } from './chain.ts'
@@ -106,6 +108,7 @@ function firstQueued(queue: readonly QueuedBatch[], query: Query): number {
 }
 
 export interface PollHost {
+  readonly rules: Rules
   readonly hash: Hash
   readonly scheduler: Scheduler
   readonly handles: ReadHandles
@@ -175,6 +178,8 @@ async function walkSegment(
   // offsets are contiguous inside a segment; a header that breaks the run must not move a poll past its start
   let expected = from === 0 ? segment.startOffset : undefined
   let chunkBytes = CHUNK_BYTES_MIN
+  // A large batch is checked in slices: one reader must not make everybody else wait.
+  const verifier = host.validateChecksum ? new BatchVerifier(host.hash, host.scheduler) : undefined
   while (position < sizeBytes && !selection.full) {
     const chunk = await readChunk(host, segment, position, Math.min(chunkBytes, sizeBytes - position))
     checkAlive(host)
@@ -200,8 +205,11 @@ async function walkSegment(
       }
       // what lies before the start is not served, so only its extent must hold: a rotten batch does not hide the ones behind it
       if (!selection.skips(end)) {
-        const verdict = checkBatch(chunk, at, host.validateChecksum ? host.hash : undefined)
-        if (!verdict.ok) return corrupt(segment, position + verdict.position, verdict.check, verdict.message)
+        const record = chunk.subarray(at, at + Math.max(length, BATCH_HEADER_BYTES))
+        const checked = verifier ? verifier.verify(record) : checkBatch(record)
+        const verdict = checked instanceof Promise ? await checked : checked
+        checkAlive(host)
+        if (!verdict.ok) return corrupt(segment, position + at + verdict.position, verdict.check, verdict.message)
         selection.take(chunk, at, length)
         // the batch that a poll ended inside is where the next one starts
         if (selection.end !== undefined && selection.end < end) segment.remember(base, position + at)
@@ -244,7 +252,8 @@ async function readChunk(
       }
     } catch (error) {
       if (!(error instanceof DiskError)) throw error
-      if (attempt === READ_ATTEMPTS) {
+      // reading again would hide a descriptor that was closed under the reader
+      if (attempt === READ_ATTEMPTS || !host.rules.readersHoldDescriptors) {
         return new EngineError('ReadFailed', error.message, { path: segment.logPath, position }, { cause: error })
       }
       await host.scheduler.yield()

@@ -95,6 +95,24 @@ describe('a purge', () => {
     expect(await pollOffset(node.partition, 0n)).toEqual(['0:new'])
   })
 
+  test('whoever asks what a replica holds gets an answer at every moment of it', async () => {
+    const node = await Node.open(new MemoryDisk())
+    await node.fill(30)
+    const { partition } = node
+    let over = false
+    const purged = partition.purge(1n).finally(() => {
+      over = true
+    })
+    let bare = 0
+    while (!over) {
+      if (partition.info().segments.length === 0) bare++
+      expect(partition.repairStanding()).not.toHaveProperty('placeFrom')
+      await Promise.resolve()
+    }
+    await purged
+    expect(bare).toBeGreaterThan(0)
+  })
+
   test('RP-06 what was sent behind it survives a restart, and the purge is not repeated', async () => {
     const disk = new MemoryDisk()
     const node = await Node.open(disk)
@@ -227,32 +245,35 @@ describe('removal of segments', () => {
   const ends = (node: Node) =>
     node.partition.info().segments.map(({ startOffset, sealed }) => `${startOffset}${sealed ? '' : '*'}`)
 
-  test('RP-03 each segment goes exactly when the stored offset reaches its end, and RP-04 the slowest consumer decides', async () => {
-    const node = await Node.open(new MemoryDisk())
-    await node.fill(25)
-    await node.partition.flush()
-    const sealed = node.partition.info().segments.filter(segment => segment.sealed)
-    expect(sealed.length).toBeGreaterThan(3)
-    const all = sealed.at(-1)!.endOffset
-    const store = async (id: number, offset: bigint) => {
-      const { header, frame } = storeOp(node, id, offset)
-      expect(node.partition.append('primary', header, frame).ok).toBe(true)
-      node.partition.apply(header)
+  test.each(['RP-03', 'RP-04'])(
+    '%s each segment goes exactly when the stored offset of the slowest consumer reaches its end',
+    async () => {
+      const node = await Node.open(new MemoryDisk())
+      await node.fill(25)
       await node.partition.flush()
-    }
-    await store(1, 0n)
-    await store(2, 24n)
-    let gone = 0
-    for (let offset = 0n; offset < 25n; offset++) {
-      await store(1, offset)
-      const removal = await node.partition.removeSegments(all)
-      const due = sealed.filter(({ endOffset }) => endOffset <= offset).length
-      gone += removal.removed
-      expect([offset, gone]).toEqual([offset, due])
-      if (gone < sealed.length) expect(removal.heldBy).toBe('consumer/1')
-    }
-    expect(ends(node)).toHaveLength(1)
-  })
+      const sealed = node.partition.info().segments.filter(segment => segment.sealed)
+      expect(sealed.length).toBeGreaterThan(3)
+      const all = sealed.at(-1)!.endOffset
+      const store = async (id: number, offset: bigint) => {
+        const { header, frame } = storeOp(node, id, offset)
+        expect(node.partition.append('primary', header, frame).ok).toBe(true)
+        node.partition.apply(header)
+        await node.partition.flush()
+      }
+      await store(1, 0n)
+      await store(2, 24n)
+      let gone = 0
+      for (let offset = 0n; offset < 25n; offset++) {
+        await store(1, offset)
+        const removal = await node.partition.removeSegments(all)
+        const due = sealed.filter(({ endOffset }) => endOffset <= offset).length
+        gone += removal.removed
+        expect([offset, gone]).toEqual([offset, due])
+        if (gone < sealed.length) expect(removal.heldBy).toBe('consumer/1')
+      }
+      expect(ends(node)).toHaveLength(1)
+    },
+  )
 
   test('RP-01 takes only sealed segments that have expired, the oldest first, and at most 16 in one pass', async () => {
     const disk = new MemoryDisk()

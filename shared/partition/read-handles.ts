@@ -3,8 +3,12 @@
  * its writer, so that a consumer at the head opens nothing. Of the sealed segments, the 12 that polls started in most
  * recently stay open with their index; a poll that merely walks into a segment opens and closes it.
  */
-import type { Disk } from '../storage/disk.ts'
+
+import { Offset } from '../bytes/units.ts'
+import type { Rules } from '../protocol/rules.ts'
+import type { Disk, DiskFile } from '../storage/disk.ts'
 import { INDEX_ENTRY_BYTES } from '../storage/index-file.ts'
+import type { DescriptorsInfo } from './contract.ts'
 import type { Segment } from './segment.ts'
 import type { Query } from './selection.ts'
 import { SharedFile } from './shared-file.ts'
@@ -22,12 +26,30 @@ interface Tracked {
 export class ReadHandles {
   private readonly disk: Disk
   private readonly closeFailed: (error: unknown) => void
+  private readonly readersHold: boolean
   /** Least recently started first. */
   private readonly tracked = new Map<Segment, Tracked>()
+  private opened = 0
 
-  constructor(disk: Disk, closeFailed: (error: unknown) => void) {
+  constructor(disk: Disk, closeFailed: (error: unknown) => void, rules: Rules) {
     this.disk = disk
     this.closeFailed = closeFailed
+    this.readersHold = rules.readersHoldDescriptors
+  }
+
+  /** @param active the segment that is written to */
+  info(active: Segment | undefined): DescriptorsInfo {
+    const writer = active?.writers?.log
+    return {
+      ...(active && writer && { active: { startOffset: Offset(active.startOffset), readers: writer.readers } }),
+      sealed: [...this.tracked].map(([{ startOffset }, { log, index }]) => ({
+        startOffset: Offset(startOffset),
+        log: log !== undefined,
+        index: index !== undefined,
+      })),
+      sealedMax: SEALED_HANDLES_MAX,
+      opened: this.opened,
+    }
   }
 
   /** Marks a sealed segment as one that a poll starts in. */
@@ -38,7 +60,7 @@ export class ReadHandles {
     if (this.tracked.size <= SEALED_HANDLES_MAX) return
     const [oldest, { log }] = this.tracked.entries().next().value!
     this.tracked.delete(oldest)
-    log?.release()
+    log?.letGo(this.readersHold)
   }
 
   /** The log of `segment`, open for reading; to be released when done. @throws DiskError */
@@ -48,7 +70,7 @@ export class ReadHandles {
       open.acquire()
       return open
     }
-    const file = new SharedFile(await this.disk.open(segment.logPath, 'read'), this.closeFailed)
+    const file = new SharedFile(await this.open(segment.logPath), this.closeFailed)
     // while it was opened the segment may have left the tracked ones, or another poll may have opened it as well
     const slot = this.tracked.get(segment)
     if (slot && slot.log === undefined) {
@@ -78,13 +100,18 @@ export class ReadHandles {
     return positionIn(index, query)
   }
 
+  private open(path: string): Promise<DiskFile> {
+    this.opened++
+    return this.disk.open(path, 'read')
+  }
+
   close(): void {
-    for (const { log } of this.tracked.values()) log?.release()
+    for (const { log } of this.tracked.values()) log?.letGo(this.readersHold)
     this.tracked.clear()
   }
 
   private async readIndex(segment: Segment, length: number): Promise<Uint8Array> {
-    const file = await this.disk.open(segment.indexPath, 'read')
+    const file = await this.open(segment.indexPath)
     try {
       const bytes = new Uint8Array(length)
       return bytes.subarray(0, await file.read(0, bytes))
@@ -95,7 +122,7 @@ export class ReadHandles {
 
   /** Halves the file down to one resident window, then searches that. */
   private async searchFile(segment: Segment, entries: number, query: Query): Promise<number> {
-    const file = await this.disk.open(segment.indexPath, 'read')
+    const file = await this.open(segment.indexPath)
     try {
       const windowEntries = Math.floor(INDEX_RESIDENT_BYTES_MAX / INDEX_ENTRY_BYTES)
       let low = 0

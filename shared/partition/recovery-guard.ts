@@ -19,7 +19,10 @@ export async function guardChain(
     const next = segments[index]!
     if (previous.walkedBytes === 0) {
       const message = `segment ${previous.startOffset} is empty, but ${next.startOffset} follows it (${recoverable} bytes are recoverable)`
-      return new PartitionRefused('EmptyNonTailSegment', directory, message, { path: previous.logPath })
+      return new PartitionRefused('EmptyNonTailSegment', directory, message, {
+        path: previous.logPath,
+        advice: 'restore the messages of that segment, or move its empty files away if there never were any',
+      })
     }
     if (previous.endOffset === next.startOffset) continue
     const anchor = await readAnchor(options.host.disk, options.host.hash, directory, next.startOffset)

@@ -4,11 +4,11 @@
  * longer than its log; only entries that point into the log are kept, and of those no more than a log of its size can
  * have batches.
  */
-import type { Offset } from '../bytes/units.ts'
+import { Offset } from '../bytes/units.ts'
 import { BATCH_HEADER_BYTES, MESSAGE_HEADER_BYTES } from '../protocol/batch.ts'
-import { isNotFound } from '../storage/disk.ts'
+import { type DiskFile, isNotFound } from '../storage/disk.ts'
 import { INDEX_ENTRY_BYTES } from '../storage/index-file.ts'
-import type { ScannedBatch } from '../storage/segment-scan.ts'
+import { type ScannedBatch, scanSegment } from '../storage/segment-scan.ts'
 import type { PartitionHost } from './contract.ts'
 import { encodeIndexPoint, SparseIndex } from './sparse-index.ts'
 
@@ -101,6 +101,26 @@ export class IndexComparison {
     } finally {
       await file.close()
     }
+  }
+
+  /**
+   * The highest entry that names a whole batch, and all entries below it believed unseen: where a boot starts that breaks
+   * the rule of the walk from byte 0. Throws DiskError.
+   */
+  async anchor(log: DiskFile, logBytes: number): Promise<{ offset: Offset; position: number } | undefined> {
+    for (let number = this.inRange.entries - 1; number > 0; number--) {
+      const { offset, position } = this.inRange.entry(number)
+      const startOffset = Offset(offset)
+      const { batches } = await scanSegment(log, logBytes, this.host.hash, {
+        startOffset,
+        from: position,
+        onBatch: () => false,
+      })
+      if (batches === 0) continue
+      this.cursor = number
+      return { offset: startOffset, position }
+    }
+    return undefined
   }
 
   /** The walk met this batch. To be called for each, in order. */

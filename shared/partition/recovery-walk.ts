@@ -11,6 +11,7 @@
  */
 import type { Offset } from '../bytes/units.ts'
 import type { PartitionKey } from '../protocol/groups.ts'
+import type { Rules } from '../protocol/rules.ts'
 import type { DiskFile } from '../storage/disk.ts'
 import { FileScanner } from '../storage/file-scanner.ts'
 import { type ProbeBudget, probeResidue } from '../storage/residue-probe.ts'
@@ -49,6 +50,7 @@ export interface WalkContext {
   readonly host: PartitionHost
   readonly directory: string
   readonly key: PartitionKey
+  readonly rules: Rules
   /** One for all segments of a load. */
   readonly budget: ProbeBudget
   /** Gets every proven batch. */
@@ -66,8 +68,10 @@ export async function walkSegment(context: WalkContext, startOffset: Offset): Pr
     const logBytes = await log.sizeBytes()
     await comparison.load(logBytes)
     const times = { max: 0n, last: 0n, monotone: true }
+    const anchor = context.rules.walkFromStart ? undefined : await comparison.anchor(log, logBytes)
     const scan = await scanSegment(log, logBytes, host.hash, {
-      startOffset,
+      startOffset: anchor?.offset ?? startOffset,
+      from: anchor?.position ?? 0,
       partitionId: context.key.partition,
       scheduler: host.scheduler,
       onBatch: batch => {
@@ -79,7 +83,15 @@ export async function walkSegment(context: WalkContext, startOffset: Offset): Pr
         return undefined
       },
     })
-    const { refusal, claimedLast } = await judgeResidue(context, log, logPath, logBytes, startOffset, scan)
+    const index = comparison.verdict(scan.walkedBytes)
+    const { refusal = refusedIndex(context, indexPath, index), claimedLast } = await judgeResidue(
+      context,
+      log,
+      logPath,
+      logBytes,
+      startOffset,
+      scan,
+    )
     return {
       startOffset,
       logPath,
@@ -94,7 +106,7 @@ export async function walkSegment(context: WalkContext, startOffset: Offset): Pr
       endTimestamp: scan.endTimestamp ?? 0n,
       maxTimestamp: times.max,
       monotone: times.monotone,
-      index: comparison.verdict(scan.walkedBytes),
+      index,
       ...(claimedLast !== undefined && { claimedLast }),
       ...(refusal && { refusal }),
     }
@@ -103,9 +115,23 @@ export async function walkSegment(context: WalkContext, startOffset: Offset): Pr
   }
 }
 
+/** With its rule off, an index that its log contradicts is taken for damage. */
+function refusedIndex(
+  { rules, directory }: WalkContext,
+  path: string,
+  index: IndexVerdict,
+): PartitionRefused | undefined {
+  if (rules.indexIsDerived || (index.kind !== 'floor' && index.kind !== 'rebuild')) return undefined
+  const message =
+    index.kind === 'floor'
+      ? `${index.dropped} index entries have nothing behind them in the log`
+      : `the index contradicts the log: ${index.reason}`
+  return new PartitionRefused('InteriorDamage', directory, message, { path })
+}
+
 /** A walk that did not reach the end of the file: a torn tail, or a reason to refuse (§6.4, §6.6)? */
 async function judgeResidue(
-  { host, directory, budget }: WalkContext,
+  { host, directory, budget, rules }: WalkContext,
   log: DiskFile,
   logPath: string,
   logBytes: number,
@@ -130,7 +156,8 @@ async function judgeResidue(
   }
   const scanner = new FileScanner(log, logBytes)
   const offsetMin = scan.endOffset === undefined ? startOffset : scan.endOffset + 1n
-  const probe = await probeResidue(scanner, at, offsetMin, host.hash, budget, host.scheduler)
+  const badFrame = problem.check === 'message_checksum' ? problem.position : undefined
+  const probe = await probeResidue(scanner, at, offsetMin, host.hash, budget, host.scheduler, badFrame)
   if (probe.kind === 'survivor') {
     const message = `${logPath} is damaged at byte ${at} (${problem.message}), and a whole batch follows at byte ${probe.position}`
     return {
@@ -142,9 +169,13 @@ async function judgeResidue(
       }),
     }
   }
-  if (probe.kind === 'exhausted') {
+  if (probe.kind === 'exhausted' && rules.unsearchedRefuses) {
     const message = `${logPath} is damaged at byte ${at}; ${logBytes - at} bytes behind it could not be searched within the budget (${probe.candidatesExamined} candidates, ${probe.verifiedBytes} bytes verified)`
-    return { refusal: new PartitionRefused('UnverifiedResidue', directory, message, { path: logPath, position: at }) }
+    const advice =
+      'restore the segment from a replica or a backup, or cut what is behind that byte; nothing was changed'
+    return {
+      refusal: new PartitionRefused('UnverifiedResidue', directory, message, { path: logPath, position: at, advice }),
+    }
   }
   const header = await scanner.read(at, 256)
   if (header === undefined) return {}

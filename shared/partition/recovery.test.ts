@@ -181,28 +181,31 @@ describe('boot after a clean stop', () => {
 })
 
 describe('a torn log tail', () => {
-  it('PL-16 PL-18 PL-40 G15 is cut to the last whole batch for a cut at every byte of the last two, and the log goes on', async () => {
-    const whole = await build(4)
-    const image = whole.snapshot()
-    for (let length = 2 * BATCH; length <= 4 * BATCH; length++) {
-      const disk = new MemoryDisk()
-      disk.restore(image)
-      cut(disk, LOG, length)
-      const kept = Math.floor(length / BATCH)
-      const { partition, host } = await open(disk)
-      expect(size(disk, LOG), `cut at ${length}`).toBe(kept * BATCH)
-      expect(size(disk, INDEX)).toBe(kept * 24)
-      expect(partition.info()).toMatchObject({ nextOffset: BigInt(kept), visibleEnd: BigInt(kept) })
-      const torn = host.notes.find(note => note.kind === 'log_truncated')
-      if (length % BATCH === 0) expect(torn).toBeUndefined()
-      else {
-        expect(torn?.data).toMatchObject({ bytes: length % BATCH, position: kept * BATCH, first: String(kept) })
-        if (length % BATCH >= 256) expect(torn?.data.claimedLast).toBe(String(kept))
+  it.each(['PL-16', 'PL-18', 'PL-40'])(
+    '%s G15 is cut to the last whole batch for a cut at every byte of the last two, and the log goes on',
+    async () => {
+      const whole = await build(4)
+      const image = whole.snapshot()
+      for (let length = 2 * BATCH; length <= 4 * BATCH; length++) {
+        const disk = new MemoryDisk()
+        disk.restore(image)
+        cut(disk, LOG, length)
+        const kept = Math.floor(length / BATCH)
+        const { partition, host } = await open(disk)
+        expect(size(disk, LOG), `cut at ${length}`).toBe(kept * BATCH)
+        expect(size(disk, INDEX)).toBe(kept * 24)
+        expect(partition.info()).toMatchObject({ nextOffset: BigInt(kept), visibleEnd: BigInt(kept) })
+        const torn = host.notes.find(note => note.kind === 'log_truncated')
+        if (length % BATCH === 0) expect(torn).toBeUndefined()
+        else {
+          expect(torn?.data).toMatchObject({ bytes: length % BATCH, position: kept * BATCH, first: String(kept) })
+          if (length % BATCH >= 256) expect(torn?.data.claimedLast).toBe(String(kept))
+        }
+        if (kept < 4) expect(step(partition, 'floor_index')?.verdict).toBe('index-floor')
+        if (length % 61 === 0 || length % BATCH === 0) await goesOn(disk, partition, kept)
       }
-      if (kept < 4) expect(step(partition, 'floor_index')?.verdict).toBe('index-floor')
-      if (length % 61 === 0 || length % BATCH === 0) await goesOn(disk, partition, kept)
-    }
-  })
+    },
+  )
 
   it('PL-08 G16 forty bytes of noise, 300 kB of zeros and a zeroed last sector are cut', async () => {
     for (const damage of ['noise', 'zeros', 'sector'] as const) {
@@ -250,7 +253,11 @@ describe('a torn log tail', () => {
 
 describe('damage with whole batches behind it', () => {
   for (const [title, damage] of [
-    ['PL-10 PL-13 a flipped payload byte', (disk: MemoryDisk) => flip(disk, LOG, 2 * BATCH + 256 + 50)],
+    ['PL-10 a flipped payload byte', (disk: MemoryDisk) => flip(disk, LOG, 2 * BATCH + 256 + 50)],
+    [
+      'PL-13 a flipped payload byte with a whole batch behind it',
+      (disk: MemoryDisk) => flip(disk, LOG, 2 * BATCH + 256 + 51),
+    ],
     ['a flipped frame header byte', (disk: MemoryDisk) => flip(disk, LOG, 2 * BATCH + 256 + 20)],
     ['a flipped length', (disk: MemoryDisk) => flip(disk, LOG, 2 * BATCH + 33)],
     [
@@ -330,7 +337,7 @@ describe('damage with whole batches behind it', () => {
 })
 
 describe('the index', () => {
-  it('PL-01 PL-02 is floored to what the log still holds', async () => {
+  it.each(['PL-01', 'PL-02'])('%s is floored to what the log still holds', async () => {
     for (const kept of [1, 4, 8]) {
       const disk = await build(9)
       cut(disk, LOG, kept * BATCH)
@@ -348,54 +355,57 @@ describe('the index', () => {
     }
   })
 
-  it('PL-04 PL-05 PL-42 G18 G26 is dropped and rebuilt when it contradicts itself or the log, not cut before the wrong entry', async () => {
-    const swap = (bytes: Uint8Array, a: number, b: number) => {
-      const copy = bytes.slice()
-      copy.set(bytes.subarray(a * 24, a * 24 + 24), b * 24)
-      copy.set(bytes.subarray(b * 24, b * 24 + 24), a * 24)
-      return copy
-    }
-    const cases: [string, string, (bytes: Uint8Array<ArrayBuffer>) => Uint8Array][] = [
-      ['swapped entries', 'contradictory', bytes => swap(bytes, 1, 2)],
-      ['a duplicate', 'contradictory', bytes => new Uint8Array([...bytes.subarray(0, 48), ...bytes.subarray(24)])],
-      ['a zero entry in the middle', 'contradictory', bytes => bytes.fill(0, 48, 72)],
-      ['a head that is not the segment', 'contradictory', bytes => bytes.subarray(24)],
-      ['entries of 16 bytes', 'contradictory', bytes => bytes.subarray(8, 56)],
-      [
-        'ten entries past the end',
-        'contradictory',
-        () =>
-          new Uint8Array(
-            Array.from({ length: 10 }, (_, n) => [...entry(BigInt(n + 9), 1n, BigInt(90_000 + n))]).flat(),
-          ),
-      ],
-      [
-        'a middle entry of another time',
-        'disproved',
-        bytes => {
-          new DataView(bytes.buffer).setBigUint64(2 * 24 + 8, 77n, true)
-          return bytes
-        },
-      ],
-      [
-        'a middle entry inside a batch',
-        'disproved',
-        bytes => {
-          new DataView(bytes.buffer).setBigUint64(2 * 24 + 16, BigInt(2 * BATCH + 8), true)
-          return bytes
-        },
-      ],
-    ]
-    for (const [title, reason, damage] of cases) {
-      const disk = await build(5)
-      disk.put(INDEX, damage(must(disk.peek(INDEX))))
-      const { partition } = await open(disk)
-      expect(step(partition, 'index')?.detail, title).toMatchObject({ reason, rebuilt: 1 })
-      expect(step(partition, 'drop_index')?.verdict, title).toBe('index-drop')
-      expect([...must(disk.peek(INDEX))], title).toEqual([...entry(0n, 1_700_000_000_001_001n, 0n)])
-      await goesOn(disk, partition, 5)
-    }
-  })
+  it.each(['PL-04', 'PL-05', 'PL-42'])(
+    '%s G18 G26 is dropped and rebuilt when it contradicts itself or the log, not cut before the wrong entry',
+    async () => {
+      const swap = (bytes: Uint8Array, a: number, b: number) => {
+        const copy = bytes.slice()
+        copy.set(bytes.subarray(a * 24, a * 24 + 24), b * 24)
+        copy.set(bytes.subarray(b * 24, b * 24 + 24), a * 24)
+        return copy
+      }
+      const cases: [string, string, (bytes: Uint8Array<ArrayBuffer>) => Uint8Array][] = [
+        ['swapped entries', 'contradictory', bytes => swap(bytes, 1, 2)],
+        ['a duplicate', 'contradictory', bytes => new Uint8Array([...bytes.subarray(0, 48), ...bytes.subarray(24)])],
+        ['a zero entry in the middle', 'contradictory', bytes => bytes.fill(0, 48, 72)],
+        ['a head that is not the segment', 'contradictory', bytes => bytes.subarray(24)],
+        ['entries of 16 bytes', 'contradictory', bytes => bytes.subarray(8, 56)],
+        [
+          'ten entries past the end',
+          'contradictory',
+          () =>
+            new Uint8Array(
+              Array.from({ length: 10 }, (_, n) => [...entry(BigInt(n + 9), 1n, BigInt(90_000 + n))]).flat(),
+            ),
+        ],
+        [
+          'a middle entry of another time',
+          'disproved',
+          bytes => {
+            new DataView(bytes.buffer).setBigUint64(2 * 24 + 8, 77n, true)
+            return bytes
+          },
+        ],
+        [
+          'a middle entry inside a batch',
+          'disproved',
+          bytes => {
+            new DataView(bytes.buffer).setBigUint64(2 * 24 + 16, BigInt(2 * BATCH + 8), true)
+            return bytes
+          },
+        ],
+      ]
+      for (const [title, reason, damage] of cases) {
+        const disk = await build(5)
+        disk.put(INDEX, damage(must(disk.peek(INDEX))))
+        const { partition } = await open(disk)
+        expect(step(partition, 'index')?.detail, title).toMatchObject({ reason, rebuilt: 1 })
+        expect(step(partition, 'drop_index')?.verdict, title).toBe('index-drop')
+        expect([...must(disk.peek(INDEX))], title).toEqual([...entry(0n, 1_700_000_000_001_001n, 0n)])
+        await goesOn(disk, partition, 5)
+      }
+    },
+  )
 
   it('PL-04 is dropped when only its genuine head is left unproven', async () => {
     const disk = await build(3)
@@ -405,44 +415,47 @@ describe('the index', () => {
     await goesOn(disk, partition, 3)
   })
 
-  it('PL-06 PL-24 G20 is rebuilt when it is missing or empty, at the strides of the format, in every segment', async () => {
-    const disk = new MemoryDisk()
-    const settings = { ...EAGER, segmentSizeBytes: 200_000 }
-    const first = await open(disk, settings)
-    for (let n = 0; n < 30; n++) first.sender.send(new Uint8Array(20_000).fill(n))
-    await first.partition.flush()
-    await until(() => first.partition.info().flusher.state === 'idle')
-    await first.partition.close()
-    const starts = first.partition.info().segments.map(segment => Number(segment.startOffset))
-    expect(starts.length).toBeGreaterThan(2)
-    await disk.unlink(path(starts[0]!, 'index'))
-    disk.put(path(starts[1]!, 'index'), new Uint8Array(0))
-    const { partition, host } = await open(disk, settings)
-    expect(host.kinds().filter(kind => kind === 'index_rebuilt').length).toBe(2)
-    for (const start of starts.slice(0, 2)) {
-      const { entries } = must(await partition.indexEntries(Offset(BigInt(start))))
-      const log = must(disk.peek(path(start, 'log')))
-      expect(entries[0]).toMatchObject({ offset: BigInt(start), position: 0 })
-      let position = 0
-      let offset = BigInt(start)
-      let previous = -65_536
-      const expected = []
-      while (position < log.length) {
-        if (position - previous >= 65_536) {
-          expected.push({ offset, position })
-          previous = position
+  it.each(['PL-06', 'PL-24'])(
+    '%s G20 is rebuilt when it is missing or empty, at the strides of the format, in every segment',
+    async () => {
+      const disk = new MemoryDisk()
+      const settings = { ...EAGER, segmentSizeBytes: 200_000 }
+      const first = await open(disk, settings)
+      for (let n = 0; n < 30; n++) first.sender.send(new Uint8Array(20_000).fill(n))
+      await first.partition.flush()
+      await until(() => first.partition.info().flusher.state === 'idle')
+      await first.partition.close()
+      const starts = first.partition.info().segments.map(segment => Number(segment.startOffset))
+      expect(starts.length).toBeGreaterThan(2)
+      await disk.unlink(path(starts[0]!, 'index'))
+      disk.put(path(starts[1]!, 'index'), new Uint8Array(0))
+      const { partition, host } = await open(disk, settings)
+      expect(host.kinds().filter(kind => kind === 'index_rebuilt').length).toBe(2)
+      for (const start of starts.slice(0, 2)) {
+        const { entries } = must(await partition.indexEntries(Offset(BigInt(start))))
+        const log = must(disk.peek(path(start, 'log')))
+        expect(entries[0]).toMatchObject({ offset: BigInt(start), position: 0 })
+        let position = 0
+        let offset = BigInt(start)
+        let previous = -65_536
+        const expected = []
+        while (position < log.length) {
+          if (position - previous >= 65_536) {
+            expected.push({ offset, position })
+            previous = position
+          }
+          position += batchLengthAt(log, position)
+          offset++
         }
-        position += batchLengthAt(log, position)
-        offset++
+        expect(entries.map(({ offset, position }) => ({ offset, position }))).toEqual(expected)
       }
-      expect(entries.map(({ offset, position }) => ({ offset, position }))).toEqual(expected)
-    }
-    const all = await partition.poll({ kind: 'first' }, 100, 1 << 30)
-    expect(all.messages).toBe(30)
-    await partition.close()
-    const again = await open(disk, settings)
-    expect(again.host.notes).toEqual([])
-  })
+      const all = await partition.poll({ kind: 'first' }, 100, 1 << 30)
+      expect(all.messages).toBe(30)
+      await partition.close()
+      const again = await open(disk, settings)
+      expect(again.host.notes).toEqual([])
+    },
+  )
 
   it('PL-07 loses a torn last entry on disk before the first append', async () => {
     const disk = await build(3)
@@ -491,19 +504,22 @@ describe('the index', () => {
 describe('the chain', () => {
   const SMALL = { ...EAGER, segmentSizeBytes: 2 * BATCH }
 
-  it('PL-22 PL-23 PL-41 refuses a missing and an empty middle segment, and keeps the traces', async () => {
-    const hole = await build(6, SMALL)
-    await hole.unlink(path(2, 'log'))
-    hole.put(`${DIRECTORY}/x.staging`, text('scratch'))
-    expect(await refusal(hole, SMALL)).toMatchObject({ refusal: 'Hole', context: { expected: '2', actual: '4' } })
-    expect(hole.peek(path(2, 'index'))).toBeDefined()
-    const empty = await build(6, SMALL)
-    empty.put(path(2, 'log'), new Uint8Array(0))
-    expect((await refusal(empty, SMALL)).refusal).toBe('EmptyNonTailSegment')
-    const torn = await build(6, SMALL)
-    cut(torn, path(2, 'log'), BATCH + 5)
-    expect((await refusal(torn, SMALL)).refusal).toBe('Hole')
-  })
+  it.each(['PL-22', 'PL-23', 'PL-41'])(
+    '%s refuses a missing and an empty middle segment, and keeps the traces',
+    async () => {
+      const hole = await build(6, SMALL)
+      await hole.unlink(path(2, 'log'))
+      hole.put(`${DIRECTORY}/x.staging`, text('scratch'))
+      expect(await refusal(hole, SMALL)).toMatchObject({ refusal: 'Hole', context: { expected: '2', actual: '4' } })
+      expect(hole.peek(path(2, 'index'))).toBeDefined()
+      const empty = await build(6, SMALL)
+      empty.put(path(2, 'log'), new Uint8Array(0))
+      expect((await refusal(empty, SMALL)).refusal).toBe('EmptyNonTailSegment')
+      const torn = await build(6, SMALL)
+      cut(torn, path(2, 'log'), BATCH + 5)
+      expect((await refusal(torn, SMALL)).refusal).toBe('Hole')
+    },
+  )
 
   it('an anchor admits exactly the gap that it names', async () => {
     const gap = async () => {
@@ -548,7 +564,7 @@ describe('the chain', () => {
     expect(disk.peek(`${path(2, 'index')}.staging`)).toBeUndefined()
   })
 
-  it('PL-20 PL-21 sweeps an orphan that claims nothing new, and scratch', async () => {
+  it.each(['PL-20', 'PL-21'])('%s sweeps an orphan that claims nothing new, and scratch', async () => {
     const disk = await build(6, SMALL)
     await disk.unlink(path(0, 'log'))
     disk.put(`${path(8, 'log')}.staging`, text('scratch'))

@@ -75,7 +75,10 @@ export async function recoverChain(options: PartitionOptions, log: RecoveryLog):
   const budget = emptyBudget()
   const stored = new StoredTail(options.replicaCount > 1 ? Math.max(STORED_BATCHES_MIN, 2 * options.evictedRingOps) : 1)
   for (const start of listing.starts) {
-    const segment = await walkSegment({ host, directory, key: options.key, budget, stored }, start)
+    const segment = await walkSegment(
+      { host, directory, key: options.key, rules: options.rules, budget, stored },
+      start,
+    )
     describeWalk(log, segment)
     segments.push(segment)
   }
@@ -102,8 +105,9 @@ export async function recoverChain(options: PartitionOptions, log: RecoveryLog):
   }
   const dataEnd = await segmentsEnd(options, segments)
   let next = dataEnd
-  const { frontier } = options.superblock?.recorded() ?? { frontier: 0n }
-  if (frontier > next) next = frontier
+  const { frontier, reserved } = options.superblock?.recorded() ?? { frontier: 0n, reserved: 0n }
+  const claimed = options.rules.reservationIsNoData ? frontier : reserved
+  if (claimed > next) next = claimed
   const lost = orphans.filter(orphan => orphan.claim > next)
   if (lost.length > 0) {
     for (const { claim } of lost) if (claim > next) next = claim

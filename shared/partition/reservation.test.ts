@@ -85,7 +85,7 @@ describe('the fence', () => {
     expect(superblock.recorded()).toEqual({ frontier: 100n, reserved: 100n })
   })
 
-  it('OR-17 OR-18 only an install and a purge bring it down', async () => {
+  it.each(['OR-17', 'OR-18'])('%s only an install and a purge bring it down', async () => {
     const superblock = await TestSuperblock.saying(new MemoryDisk(), 500n, 70_000n)
     const host = new TestHost(new MemoryDisk())
     const reservation = new OffsetReservation({ superblock, lease: 16, solo: false, held: () => 0n, host })
@@ -216,6 +216,7 @@ describe('a solo node that is killed', () => {
     const disk = new MemoryDisk()
     const first = await Life.open(disk, { settings: { messagesRequiredToSave: 1 } })
     await first.sendEach(8)
+    await first.partition.flush()
     await first.partition.close()
     const life = await Life.open(disk, { record: [20n, 65_537n] })
     expect(life.fact('missing_range')).toMatchObject({ first: '8', last: '19' })
@@ -355,7 +356,7 @@ describe('a replica of a group', () => {
     expect(await life.send('kept')).toBe(1_000n)
   })
 
-  it('OR-19 OR-20 the end of what is held is no counter: a claim raises only the counter', async () => {
+  it.each(['OR-19', 'OR-20'])('%s the end of what is held is no counter: a claim raises only the counter', async () => {
     const life = await Life.open(new MemoryDisk(), { replicaCount: 3, record: [70_000n, 70_000n] })
     expect([life.partition.info().nextOffset, life.partition.heldEnd()]).toEqual([70_000n, 0n])
     await life.send('a')
@@ -420,11 +421,129 @@ describe('a tail that the log of the group does not hold', () => {
     }
   })
 
+  it('one that lost a batch which straddles the beginning of the log lacks that beginning, and claims no more than it has', async () => {
+    const disk = new MemoryDisk()
+    const first = await Life.open(disk, { replicaCount: 3, settings: { messagesRequiredToSave: 1 } })
+    await first.send('a')
+    await first.send('b', 'c', 'd')
+    await first.partition.flush()
+    await first.partition.close()
+    for (const [from, end] of [
+      [3n, 1n],
+      [1n, 1n],
+      [0n, 0n],
+    ] as const) {
+      const copy = new MemoryDisk()
+      copy.restore(disk.snapshot())
+      const { partition } = await Life.open(copy, { replicaCount: 3 })
+      const origin = { logStart: Offset(from), firstBase: Offset(1_000n) }
+      expect(partition.standing(origin, 0n as never)).toBe('diverged')
+      expect(await partition.setTailAside()).toBe(true)
+      expect([partition.logEnd(), partition.heldEnd()]).toEqual([end, end])
+      expect(partition.standing(origin, 0n as never)).toBe(end < from ? 'behind' : 'joins')
+    }
+  })
+
   it('a replica that lacks the beginning says so, and one that has it joins', async () => {
     const { life } = await restarted(5)
     const origin = (logStart: bigint) => ({ logStart: Offset(logStart), firstBase: Offset(0n) })
     expect(life.partition.standing(origin(6n), 0n as never)).toBe('behind')
     expect(life.partition.standing(origin(5n), 0n as never)).toBe('joins')
+  })
+
+  /** Prepares of the log that wrote what `restarted` finds, and of one that went on otherwise. */
+  const logOf = async (messages: number, jumpTo?: bigint) => {
+    const life = await Life.open(new MemoryDisk(), { replicaCount: 3 })
+    const { partition } = life
+    await life.sendEach(messages)
+    if (jumpTo !== undefined) {
+      partition.jumpTo(Offset(jumpTo))
+      await life.send('behind the gap')
+    }
+    return (op: number) => {
+      const at = BigInt(op) as never
+      return { header: must(partition.journal.header(at)), frame: must(partition.journal.frame(at)) }
+    }
+  }
+  const FROM_ZERO = { logStart: Offset(0n), firstBase: Offset(0n) }
+  const NONE = 0n as never
+
+  it('OR-27 a log joins the disk when it comes to its end; before that, all of what is on the disk stays committed', async () => {
+    const { life } = await restarted(5)
+    const { partition } = life
+    const log = await logOf(5)
+    partition.standing(FROM_ZERO, 5n as never)
+    expect(partition.joinsDisk(NONE, NONE, false)).toBe('not_yet')
+    for (let op = 1; op <= 4; op++) {
+      partition.append('repair', log(op).header, log(op).frame)
+      expect(partition.joinsDisk(NONE, BigInt(op) as never, false)).toBe('not_yet')
+      expect([partition.logEnd(), partition.committedEnd()]).toEqual([5n, 5n])
+    }
+    partition.append('repair', log(5).header, log(5).frame)
+    expect(partition.joinsDisk(NONE, 5n as never, false)).toBe('joins')
+  })
+
+  it('OR-27 a log that has ended within the disk does not join it before the rest was set aside', async () => {
+    const { life } = await restarted(5)
+    const { partition } = life
+    const log = await logOf(3)
+    partition.standing(FROM_ZERO, 3n as never)
+    for (let op = 1; op <= 3; op++) partition.append('repair', log(op).header, log(op).frame)
+    expect(partition.joinsDisk(NONE, 3n as never, true)).toBe('no')
+    expect(await partition.setTailAside()).toBe(true)
+    expect(life.fact('tail_set_aside')).toMatchObject({ first: '3', last: '4' })
+    expect(partition.joinsDisk(NONE, 3n as never, true)).toBe('joins')
+  })
+
+  it('OR-27 what the disk holds where the log leaves a gap is no part of the log', async () => {
+    const { disk, life } = await restarted(5)
+    const { partition } = life
+    const log = await logOf(3, 1_000n)
+    partition.standing(FROM_ZERO, 4n as never)
+    for (let op = 1; op <= 4; op++) expect(partition.append('repair', log(op).header, log(op).frame).ok).toBe(true)
+    expect(partition.joinsDisk(NONE, 4n as never, false)).toBe('no')
+    expect(await partition.setTailAside()).toBe(true)
+    expect(life.fact('tail_set_aside')).toMatchObject({ first: '3', last: '4' })
+    expect(partition.joinsDisk(NONE, 4n as never, false)).toBe('joins')
+    for (let op = 1; op <= 4; op++) partition.apply(log(op).header)
+    await partition.flush()
+    expect(life.fact('gap_planted')).toMatchObject({ first: '3', last: '999' })
+    await partition.close()
+    const again = await Life.open(disk, { replicaCount: 3 })
+    expect(await pollOffset(again.partition, 2n)).toEqual(['2:m2', '1000:behind the gap'])
+  })
+
+  it('OR-27 a gap behind what was evicted says nothing: the batches in front of it may be what the disk holds', async () => {
+    const { life } = await restarted(5)
+    const log = await logOf(5, 1_000n)
+    life.partition.standing(FROM_ZERO, 6n as never)
+    life.partition.append('repair', log(6).header, log(6).frame)
+    expect(await life.partition.setTailAside()).toBe(false)
+  })
+
+  it('OR-27 a leader that holds less, and no batch that is missing here: the rest is set aside', async () => {
+    const { life } = await restarted(5)
+    life.partition.standing(FROM_ZERO, 9n as never)
+    life.partition.endsAt(Offset(5n))
+    expect(await life.partition.setTailAside()).toBe(false)
+    life.partition.endsAt(Offset(4n))
+    expect(await life.partition.setTailAside()).toBe(true)
+    expect(life.fact('tail_set_aside')).toMatchObject({ first: '4', last: '4' })
+  })
+
+  it('OR-27 a prepare that is sent again is taken where the disk holds its batch, and refused where it holds another', async () => {
+    const { life } = await restarted(5)
+    const { partition } = life
+    const log = await logOf(5)
+    partition.standing(FROM_ZERO, 5n as never)
+    for (let op = 1; op <= 4; op++) partition.append('repair', log(op).header, log(op).frame)
+    expect(partition.append('backup', log(5).header, log(5).frame).ok).toBe(true)
+    const { life: other } = await restarted(5)
+    other.partition.standing(FROM_ZERO, 5n as never)
+    other.partition.append('repair', log(1).header, log(1).frame)
+    const strange = log(2).frame.slice()
+    strange[strange.length - 1]! ^= 1
+    expect(other.partition.append('backup', log(2).header, strange).ok).toBe(false)
   })
 
   it('P08 what is on disk is believed only of the same bytes: another batch at its offset is divergence', async () => {

@@ -4,6 +4,7 @@
  * take, so that every replica seals at the same offsets.
  */
 import { EngineError } from '../bytes/errors.ts'
+import type { Rules } from '../protocol/rules.ts'
 import type { QueuedBatch } from './journal.ts'
 
 /** A round takes no more than this, so that a long backlog becomes visible and leaves memory step by step. */
@@ -26,15 +27,21 @@ export type RoundPlan =
   /** The next batch starts below the end of the chain: the log and the group have diverged; never written. */
   | { readonly kind: 'diverged'; readonly error: EngineError }
 
-/** `batchAt(0)` exists. */
-export function planRound(active: ActiveSegment, batchAt: (index: number) => QueuedBatch | undefined): RoundPlan {
+/** `batchAt(0)` exists. `batchesMax`: no round takes more. */
+export function planRound(
+  active: ActiveSegment,
+  batchAt: (index: number) => QueuedBatch | undefined,
+  rules: Rules,
+  batchesMax = Number.POSITIVE_INFINITY,
+): RoundPlan {
   let expected = active.endOffset
   let position = active.sizeBytes
   let batches = 0
   let messages = 0
   for (let next = batchAt(0); next !== undefined; next = batchAt(batches)) {
     const { batch, header } = next
-    if (batch.baseOffset !== expected) {
+    const continues = batch.baseOffset === expected || (batch.baseOffset > expected && !rules.holeOnBoundary)
+    if (!continues) {
       if (batches > 0) break
       if (batch.baseOffset > expected) return { kind: 'plant', startOffset: batch.baseOffset }
       const message = `op ${header.op} starts at offset ${batch.baseOffset}, but the log ends at ${expected}`
@@ -48,7 +55,7 @@ export function planRound(active: ActiveSegment, batchAt: (index: number) => Que
     messages += batch.messages
     expected = batch.endOffset
     // the crossing batch is written whole: a sealed size lies in [max, max + one batch)
-    if (position >= active.maxSizeBytes) break
+    if (position >= active.maxSizeBytes || batches >= batchesMax) break
   }
   return { kind: 'write', batches, bytes: position - active.sizeBytes, messages }
 }

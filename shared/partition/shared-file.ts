@@ -7,6 +7,7 @@ import type { DiskFile } from '../storage/disk.ts'
 export class SharedFile {
   readonly file: DiskFile
   private users = 1
+  private closed = false
   private readonly closeFailed: (error: unknown) => void
 
   /** The creator is the first user. `closeFailed` hears of a failing close; nobody else could. */
@@ -15,12 +16,29 @@ export class SharedFile {
     this.closeFailed = closeFailed
   }
 
+  /** Users beside the owner. */
+  get readers(): number {
+    return Math.max(0, this.users - 1)
+  }
+
   acquire(): DiskFile {
     this.users++
     return this.file
   }
 
   release(): void {
-    if (--this.users === 0) this.file.close().catch(this.closeFailed)
+    if (--this.users === 0) this.close()
+  }
+
+  /** What `release` is to a reader, for the owner. `readersHold` false breaks the rule: readers in flight are not waited for. */
+  letGo(readersHold: boolean): void {
+    if (!readersHold) this.close()
+    this.release()
+  }
+
+  private close(): void {
+    if (this.closed) return
+    this.closed = true
+    this.file.close().catch(this.closeFailed)
   }
 }

@@ -7,7 +7,7 @@ export type StoredVerdict =
   | 'same'
   /** Other bytes lie at these offsets. */
   | 'differs'
-  /** In front of the window: nothing is known of it. */
+  /** In front of the window: nothing is known of it. It was there, and retention may have removed it since. */
   | 'unknown'
   /** Behind the end: not on disk. */
   | 'beyond'
@@ -62,7 +62,8 @@ export class StoredTail {
       return this.field(low, 1) === end && this.field(low, 2) === checksum ? 'same' : 'differs'
     }
     // it starts inside a batch or inside a gap of the window, or in front of all of it
-    return low === 0 ? 'unknown' : 'differs'
+    const inFront = low === 0 && (this.count === 0 || end <= this.field(0, 0))
+    return inFront ? 'unknown' : 'differs'
   }
 
   private field(index: number, field: number): bigint {

@@ -5,19 +5,33 @@
 import { DecodeError } from '../bytes/errors.ts'
 import { GroupId } from '../bytes/units.ts'
 import type { MetadataState } from '../metadata/state.ts'
+import { tokenHash } from '../metadata/tokens.ts'
 import { admitCreateOptions, admitUpdateOptions, patchOptions, settingsOf } from '../metadata/topic-options.ts'
 import { decodeRequest, encodeBody } from '../protocol/codec.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import { Operation } from '../protocol/operations.ts'
-import { type Assignment, createPartitionsWithAssignments, createTopicWithAssignments } from '../protocol/replicated.ts'
+import {
+  type Assignment,
+  createPartitionsWithAssignments,
+  createTokenReplicated,
+  createTopicWithAssignments,
+  deleteTokenReplicated,
+} from '../protocol/replicated.ts'
 import { createStream, streamRef, updateStream } from '../protocol/streams.ts'
 import { createTopic, partitionsChange, topicRef, updateTopic } from '../protocol/topics.ts'
+import { createToken, deleteToken } from '../protocol/users.ts'
 
 /** Partitions that one request may ask for (wire.md §4.9). */
 export const PARTITIONS_PER_REQUEST_MAX = 1000
 
 export type Admitted =
-  | { readonly ok: true; readonly operation: number; readonly body: Uint8Array }
+  | {
+      readonly ok: true
+      readonly operation: number
+      readonly body: Uint8Array
+      /** Of a token that the op creates: goes into the first reply and nowhere else. */
+      readonly secret?: string
+    }
   | { readonly ok: false; readonly status: number }
 
 const refuse = (status: number): Admitted => ({ ok: false, status })
@@ -34,20 +48,33 @@ const SERVED: ReadonlySet<number> = new Set([
   Operation.PurgeTopic,
   Operation.CreatePartitions,
   Operation.DeletePartitions,
+  Operation.CreatePersonalAccessToken,
+  Operation.DeletePersonalAccessToken,
 ])
 
-/** @param allocate hands out consensus group numbers, one above the highest that this node has seen. */
-export function admit(state: MetadataState, operation: number, body: Uint8Array, allocate: () => bigint): Admitted {
+export interface Admission {
+  readonly state: MetadataState
+  /** Who asks, by the session. */
+  readonly userId: number
+  /** Hands out consensus group numbers, one above the highest that this node has seen. */
+  readonly allocate: () => bigint
+  /** Draws the secret of a token. */
+  readonly mint: () => string
+  readonly tokensPerUserMax: number
+}
+
+export function admit(context: Admission, operation: number, body: Uint8Array): Admitted {
   if (!SERVED.has(operation)) return refuse(ErrorCode.FeatureUnavailable)
   try {
-    return admitBody(state, operation, body, allocate)
+    return admitBody(context, operation, body)
   } catch (error) {
     if (error instanceof DecodeError) return refuse(ErrorCode.InvalidCommand)
     throw error
   }
 }
 
-function admitBody(state: MetadataState, operation: number, body: Uint8Array, allocate: () => bigint): Admitted {
+function admitBody(context: Admission, operation: number, body: Uint8Array): Admitted {
+  const { state, allocate } = context
   const asSent: Admitted = { ok: true, operation, body }
   switch (operation) {
     case Operation.CreateStream:
@@ -83,6 +110,13 @@ function admitBody(state: MetadataState, operation: number, body: Uint8Array, al
       const enriched = encodeBody(createPartitionsWithAssignments, value)
       return { ok: true, operation: Operation.CreatePartitionsWithAssignments, body: enriched }
     }
+    case Operation.CreatePersonalAccessToken:
+      return admitToken(context, body)
+    case Operation.DeletePersonalAccessToken: {
+      const { name } = decodeRequest(deleteToken, body)
+      const value = { userId: context.userId, name, onlyIfExpired: false }
+      return { ok: true, operation, body: encodeBody(deleteTokenReplicated, value) }
+    }
     default:
       return countHolds(decodeRequest(partitionsChange, body).count) ? asSent : refuse(ErrorCode.TooManyPartitions)
   }
@@ -99,6 +133,18 @@ function admitTopic(body: Uint8Array, allocate: () => bigint): Admitted {
     assignments: assignments(request.partitionsCount, allocate),
   })
   return { ok: true, operation: Operation.CreateTopicWithAssignments, body: enriched }
+}
+
+/** The limit is of the configuration, so it cannot be part of apply; it comes before the name is looked at (wire.md §3.3). */
+function admitToken({ state, userId, mint, tokensPerUserMax }: Admission, body: Uint8Array): Admitted {
+  const request = decodeRequest(createToken, body)
+  if ((state.tokens.get(userId)?.length ?? 0) >= tokensPerUserMax) {
+    return refuse(ErrorCode.PersonalAccessTokensLimitReached)
+  }
+  const secret = mint()
+  const value = { userId, ...request, hash: tokenHash(secret) }
+  const operation = Operation.CreatePersonalAccessToken
+  return { ok: true, operation, body: encodeBody(createTokenReplicated, value), secret }
 }
 
 const countHolds = (count: number): boolean => count >= 1 && count <= PARTITIONS_PER_REQUEST_MAX

@@ -10,9 +10,11 @@ import { Operation } from '../protocol/operations.ts'
 import { readServerFrame } from '../protocol/replies.ts'
 import { requestFrame } from '../protocol/requests.ts'
 import { PROTOCOL_VERSION, passwordLogin } from '../protocol/session.ts'
+import type { Disk } from '../storage/disk.ts'
 import { MemoryDisk } from '../storage/memory-disk.ts'
 import { writePurgeGen } from '../storage/purge-gen.ts'
 import { SuperblockStore } from '../storage/superblock.ts'
+import { ScriptedDisk } from '../storage/testing/scripted-disk.ts'
 import { hash, ProcessEnded, Solo } from './testing/solo.ts'
 
 const WAL = 'metadata/journal.wal'
@@ -101,7 +103,7 @@ const flip = (at: number) => (bytes: Uint8Array) => {
   return bytes
 }
 
-const refusal = async (disk: MemoryDisk, overrides = {}) => {
+const refusal = async (disk: Disk, overrides = {}) => {
   try {
     await Solo.boot(disk, overrides)
   } catch (error) {
@@ -223,6 +225,71 @@ describe('a partition', () => {
     expect((await disk.list(PARTITION)).some(name => name.endsWith('.log'))).toBe(true)
   })
 
+  test('CN-17 whose record names another replica is refused alone, at its byte', async () => {
+    const disk = await written()
+    await edit(disk, `${PARTITION}/superblock.a`, bytes => {
+      bytes[28 + 16] = 1
+      new DataView(bytes.buffer).setBigUint64(bytes.length - 8, hash.xxh3(bytes.subarray(0, -8)), true)
+      return bytes
+    })
+    for (const slot of await disk.list(PARTITION))
+      if (slot === 'superblock.b') await disk.unlink(`${PARTITION}/${slot}`)
+    const solo = await Solo.boot(disk)
+    expect(solo.inspect.group(0n)).toMatchObject({
+      status: 'tombstoned',
+      refusal: { code: 'SuperblockIdentityMismatch', path: `${PARTITION}/superblock.a` },
+    })
+    expect(await (await session(solo)).send('served', 1)).toMatchObject({ code: 0 })
+  })
+
+  test('SB-21 whose superblock cannot be read is refused alone, and served by the next boot that can', async () => {
+    const disk = await written()
+    const slot = `${PARTITION}/superblock.b`
+    const there = (await disk.list(PARTITION)).includes('superblock.b')
+    const bytes = there ? disk.peek(slot) : undefined
+    await disk.remove(slot)
+    await disk.makeDirectory(slot)
+    const solo = await Solo.boot(disk)
+    expect(solo.inspect.group(0n)).toMatchObject({ status: 'tombstoned', refusal: { code: 'DISK_IO', path: slot } })
+    expect(await (await session(solo)).send('served', 1)).toMatchObject({ code: 0 })
+    await solo.stop()
+    await disk.remove(slot)
+    if (bytes) disk.put(slot, bytes)
+    expect(await (await session(await Solo.boot(disk))).poll()).toEqual({ code: 0, count: 1 })
+  })
+
+  test.each([
+    ['a log', `${PARTITION}/00000000000000000000.log`],
+    ['an index', `${PARTITION}/00000000000000000000.index`],
+    ['a purge generation', `${PARTITION}/purge.gen`],
+  ])('I13 %s that cannot be read ends the boot, changes nothing, and is served by the next one', async (_, path) => {
+    const disk = await written()
+    const before = disk.snapshot()
+    let broken = true
+    const failing = new ScriptedDisk(disk)
+    failing.fails = call => broken && call === `read ${path}`
+    expect(await refusal(failing)).toEqual({ status: 65, code: 'PartitionUnreadable', path })
+    expect(disk.snapshot()).toEqual(before)
+    broken = false
+    expect(await (await session(await Solo.boot(failing))).poll()).toEqual({ code: 0, count: 1 })
+  })
+
+  test('whose directory cannot be made is built when the disk is well again', async () => {
+    const disk = new MemoryDisk()
+    let broken = true
+    const failing = new ScriptedDisk(disk)
+    failing.fails = call => broken && call.startsWith(`open ${PARTITION}/0`)
+    const solo = await Solo.boot(failing)
+    const peer = await session(solo)
+    await peer.typed(ClientCommands.createStream, { name: 's', options: [] })
+    await peer.typed(ClientCommands.createTopic, { stream, partitionsCount: 1, name: 't', options: [] })
+    await solo.settle(() => solo.facts.some(fact => fact.kind === 'partition_build_deferred'))
+    expect(solo.inspect.groups()).toEqual([])
+    broken = false
+    await solo.settle(() => solo.inspect.groups().length === 1)
+    expect(await peer.send('served')).toMatchObject({ code: 0 })
+  })
+
   test('whose directory is of a deleted incarnation is set aside whole and built anew', async () => {
     const disk = new MemoryDisk()
     await disk.makeDirectory(PARTITION)
@@ -238,7 +305,7 @@ describe('a partition', () => {
     expect(await peer.send('fresh')).toMatchObject({ code: 0 })
   })
 
-  test('whose directory is of a later op waits until the metadata has caught up, untouched', async () => {
+  test('whose directory is of a later op is refused by a lone node, which nobody tells of it, untouched', async () => {
     const disk = new MemoryDisk()
     await disk.makeDirectory(PARTITION)
     await writePurgeGen(disk, PARTITION, { generation: 0n, createdRevision: 9n })
@@ -246,10 +313,9 @@ describe('a partition', () => {
     const peer = await session(solo)
     await peer.typed(ClientCommands.createStream, { name: 's', options: [] })
     await peer.typed(ClientCommands.createTopic, { stream, partitionsCount: 1, name: 't', options: [] })
-    await solo.settle(() => solo.facts.some(fact => fact.kind === 'partition_build_deferred'))
-    expect(solo.inspect.groups()).toEqual([])
+    await solo.settle(() => solo.facts.some(fact => fact.kind === 'partition_refused'))
+    expect(solo.inspect.groups()).toMatchObject([{ status: 'tombstoned' }])
     expect(await disk.list(PARTITION)).toEqual(['purge.gen'])
-    // Its write waits for the build within bounds, and is refused when that does not come.
     expect(await peer.send('early')).toMatchObject({ code: 58 })
   })
 

@@ -9,6 +9,7 @@ import { ErrorCode } from '../protocol/error-codes.ts'
 import { Operation } from '../protocol/operations.ts'
 import { localReply } from '../protocol/replies.ts'
 import { readClientFrame } from '../protocol/requests.ts'
+import type { LocalClient } from './contract.ts'
 import type { Core } from './core.ts'
 import type { Exchange } from './exchange.ts'
 import type { ConnectionId } from './ports.ts'
@@ -26,6 +27,8 @@ export interface Session {
 export interface Connection {
   readonly id: ConnectionId
   readonly address: string
+  /** Set when it comes from inside the process. */
+  readonly local: LocalClient | undefined
   /** Client id under which its partition writes travel (§1.5). */
   readonly transport: bigint
   session?: Session
@@ -51,10 +54,11 @@ export class ClientDoor {
     this.handlers = handlers
   }
 
-  connected(id: ConnectionId, address: string): void {
+  connected(id: ConnectionId, address: string, local?: LocalClient): void {
     const connection: Connection = {
       id,
       address,
+      local,
       transport: BigInt(id),
       waiting: [],
       waitingBytes: 0,

@@ -5,7 +5,6 @@
 import type { Hash } from '../bytes/hash.ts'
 import type { ReplicaId } from '../bytes/units.ts'
 import type { GroupConfig, TimerTicks } from '../consensus/contract.ts'
-import type { Rules } from '../consensus/rules.ts'
 import type { EventSink } from '../inspection/envelope.ts'
 import type {
   BatchesSnapshot,
@@ -21,10 +20,14 @@ import type {
   TopicNames,
   WalSnapshot,
 } from '../inspection/snapshots.ts'
+import type { PersistMode } from '../partition/contract.ts'
+import type { IndexWindow } from '../partition/index-window.ts'
 import type { PartitionKey } from '../protocol/groups.ts'
+import type { Rules } from '../protocol/rules.ts'
 import type { Stats } from '../protocol/system.ts'
 import type { Disk } from '../storage/disk.ts'
-import type { Clock, Entropy, Halt, Scheduler } from '../storage/ports.ts'
+import type { Clock, Entropy, Halt, Pacing, Scheduler } from '../storage/ports.ts'
+import type { LogInspection } from './log-inspection.ts'
 import type { ClientLinks, ConnectionId, LinkMark, ReplicaLinks } from './ports.ts'
 
 /** Password hashing; slow on purpose, hence asynchronous, and done before anything is replicated. */
@@ -62,11 +65,19 @@ export interface ReplicaConfig {
     readonly evictedRingBytesMax: number
     /** Offsets that a partition reserves at a time, 1..16,777,216. Default 65,536. */
     readonly offsetReservationLease?: number
+    /** Segments end at this size, whatever their topic says: a simulated run could not fill the smallest legal one. */
+    readonly segmentBytesMax?: number
+    /** For measuring only. */
+    readonly persist?: PersistMode
   }
   /** Time for which the metadata superblock may fail before the node ends with status 3; 0: never. Default: two minutes. */
   readonly superblockWedgedFatalMs?: number
   /** How often expired and oversized segments are looked for, in ms; 0: never. Default: one minute. */
   readonly cleanerIntervalMs?: number
+  /** Access tokens that one user may have. Default: 100. */
+  readonly tokensPerUserMax?: number
+  /** How often expired access tokens are looked for, in ms; 0: never. Default: one minute. */
+  readonly tokenCleanerIntervalMs?: number
   readonly validateChecksum: boolean
   readonly messageBytesMax: number
   readonly rules: Rules
@@ -97,6 +108,8 @@ export interface ReplicaPorts {
   readonly clock: Clock
   readonly entropy: Entropy
   readonly scheduler: Scheduler
+  /** Absent: nothing waits for company. */
+  readonly pacing?: Pacing
   readonly hash: Hash
   readonly halt: Halt
   readonly passwords: Passwords
@@ -109,16 +122,26 @@ export interface ReplicaPorts {
   readonly hostFacts?: () => HostFacts
 }
 
+export interface GroupStanding {
+  readonly group: bigint
+  readonly status: GroupSummary['status']
+  readonly view: number
+  readonly commitMin: bigint
+  readonly commitMax: bigint
+}
+
 /** Snapshots without the `reporter`, which the node process adds. */
 type Unreported<T> = Omit<T, 'reporter'>
 
-export interface ReplicaInspection {
+export interface ReplicaInspection extends LogInspection {
   metadata(): GroupSnapshotJson
   groups(): GroupSummary[]
+  /** Where every group stands, metadata first, refused partitions last, without the cost of their snapshots. */
+  standings(): GroupStanding[]
   group(group: bigint): GroupSnapshotJson | undefined
   topics(): TopicNames
   partition(key: PartitionKey): Unreported<PartitionSnapshot> | undefined
-  index(key: PartitionKey, startOffset: bigint): Promise<Unreported<IndexSnapshot> | undefined>
+  index(key: PartitionKey, startOffset: bigint, window: IndexWindow): Promise<Unreported<IndexSnapshot> | undefined>
   /** Lists batches of one segment file from a batch boundary on, verifying each; at most `limit`. */
   batches(
     key: PartitionKey,
@@ -142,6 +165,12 @@ export interface ReplicaInspection {
   clientCount(): number
 }
 
+/** Who is behind a connection from inside the process. */
+export interface LocalClient {
+  /** Set when the process has verified who it is: a login asks for no credentials then. */
+  readonly userId?: number
+}
+
 export interface Replica {
   /** One tick of 10 ms. */
   tick(): void
@@ -149,7 +178,8 @@ export interface Replica {
   peerFrame(from: ReplicaId, bytes: Uint8Array, mark: LinkMark): void
   peerConnected(peer: ReplicaId): void
   peerDisconnected(peer: ReplicaId): void
-  clientConnected(connection: ConnectionId, address: string): void
+  /** `local`: a connection that this process makes itself, for a client of another protocol. */
+  clientConnected(connection: ConnectionId, address: string, local?: LocalClient): void
   /** A whole frame of a client, size already checked by the framing. */
   clientFrame(connection: ConnectionId, bytes: Uint8Array): void
   clientClosed(connection: ConnectionId): void

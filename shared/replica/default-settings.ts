@@ -2,7 +2,7 @@
  * The settings of a node whose configuration names none (spec consensus.md §4, metadata-storage.md §8.3): what the dry run
  * of a boot, the simulated world and the tests start from. A node process takes its own from its configuration.
  */
-import { RULES_ON } from '../consensus/rules.ts'
+import { RULES_ON } from '../protocol/rules.ts'
 import type { ReplicaConfig } from './contract.ts'
 
 export const DEFAULT_SETTINGS = {

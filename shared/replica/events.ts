@@ -56,10 +56,14 @@ export class Events {
     this.sink.count(group.config.group.toString(), kind, by)
   }
 
-  note(group: ConsensusGroup, note: GroupNote): void {
+  /** `link`: the frame that the note is about. */
+  note(group: ConsensusGroup, note: GroupNote, link?: LinkMark): void {
     const data: Record<string, string | number | boolean | null> = { ...note.detail }
     if (note.peer !== undefined) data.peer = note.peer
-    this.group(group, note.kind, note.class, data, note.op === undefined ? {} : { op: note.op.toString() })
+    this.group(group, note.kind, note.class, data, {
+      ...(note.op !== undefined && { op: note.op.toString() }),
+      ...(link && { link }),
+    })
   }
 
   /** What this node applies, for whoever checks that all nodes apply the same. */

@@ -29,6 +29,14 @@ export function deny(parts: Parts, exchange: Exchange, status: number): void {
   exchange.answer(localReply(exchange.header, { op, commit: bound ? parts.metadata.group.commitMax : 0n, status }))
 }
 
+/**
+ * The target of a partition write does not exist, as far as this node knows. A backup that is behind cannot say that for
+ * sure: 58 then, so that a write right behind the creation of its topic lands at every door.
+ */
+export function denyUnresolved(parts: Parts, exchange: Exchange): void {
+  deny(parts, exchange, parts.metadata.isBehind ? ErrorCode.TransientNotAccepted : ErrorCode.ResourceNotFound)
+}
+
 /** 57, 58 and 59 of the metadata plane and of Register: in the result section, at the commit position. */
 export function reject(parts: Parts, exchange: Exchange, code: number): void {
   const commit = parts.metadata.group.commitMax

@@ -36,6 +36,17 @@ export function frameGroup(frame: Uint8Array): GroupId | undefined {
 /** Prepares wait for their partition to be built; what else a group sends is repeated by its timers (§3.5). */
 export const mayPark = (frame: Uint8Array): boolean => frame[COMMAND_AT] === Command.Prepare
 
+/** Frames by which a view changes: the event that tells of one, at the replica that sent it and at the one that took it. */
+const VIEW_FRAMES = {
+  [Command.StartViewChange]: { sent: 'start_view_change_sent', received: 'start_view_change_received' },
+  [Command.DoViewChange]: { sent: 'do_view_change_sent', received: 'do_view_change_received' },
+  [Command.StartView]: { sent: 'start_view_sent', received: 'view_adopted' },
+} as const
+export type ViewFrame = (typeof VIEW_FRAMES)[keyof typeof VIEW_FRAMES]
+
+export const viewFrame = (frame: Uint8Array): ViewFrame | undefined =>
+  (VIEW_FRAMES as Readonly<Partial<Record<number, ViewFrame>>>)[frame[COMMAND_AT] ?? 0]
+
 const TRANSFER_COMMANDS: ReadonlySet<number> = new Set([
   Command.RequestStateTransfer,
   Command.StateTransferTarget,

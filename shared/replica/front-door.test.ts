@@ -254,7 +254,7 @@ describe('bad input', () => {
     for (const { code } of [ClientCommands.listUsers, ClientCommands.createStream, ClientCommands.send]) {
       expect(await peer.call(Operation.NonReplicated, bytes(), code)).toMatchObject({ code: 5 })
     }
-    for (const operation of [Operation.CreateUser, Operation.CreatePersonalAccessToken, Operation.JoinConsumerGroup]) {
+    for (const operation of [Operation.CreateUser, Operation.ChangePassword, Operation.JoinConsumerGroup]) {
       expect(await peer.call(operation, bytes(1))).toMatchObject({ code: 5 })
     }
   })

@@ -6,12 +6,13 @@ import type { Core } from './core.ts'
 
 const groupConfig = (
   core: Core,
+  cluster: bigint,
   group: GroupId,
   plane: Plane,
   prepareDepth: number,
   incarnation: bigint,
 ): GroupConfig => ({
-  cluster: core.identity.cluster,
+  cluster,
   replica: core.self,
   replicaCount: core.identity.replicaCount,
   group,
@@ -28,8 +29,26 @@ const groupConfig = (
 })
 
 export const metadataGroupConfig = (core: Core): GroupConfig =>
-  groupConfig(core, METADATA_GROUP, 'metadata', core.config.metadata.prepareQueueDepth, core.incarnation)
+  groupConfig(
+    core,
+    core.identity.cluster,
+    METADATA_GROUP,
+    'metadata',
+    core.config.metadata.prepareQueueDepth,
+    core.incarnation,
+  )
 
-/** The nonce guard of probes is off on partition groups. */
-export const partitionGroupConfig = (core: Core, group: GroupId): GroupConfig =>
-  groupConfig(core, group, 'partition', core.config.partition.prepareQueueDepth, 0n)
+/**
+ * The nonce guard of probes is off on partition groups. Their numbers are given out again when a topic is deleted, and a node
+ * that lags still has the old partition: it must neither vote in the new one's group nor acknowledge for it. No header has
+ * room for an incarnation, so the cluster that frames name is one of this incarnation.
+ */
+export const partitionGroupConfig = (core: Core, group: GroupId, createdRevision: bigint): GroupConfig =>
+  groupConfig(
+    core,
+    core.identity.cluster ^ (createdRevision << 64n),
+    group,
+    'partition',
+    core.config.partition.prepareQueueDepth,
+    0n,
+  )

@@ -4,10 +4,12 @@
  * journal append in memory) therefore queues it here.
  */
 
-import type { Micros, Op, ReplicaId, View } from '../bytes/units.ts'
+import type { Op, ReplicaId, View } from '../bytes/units.ts'
 import type { ConsensusGroup, GroupAction, GroupEvent, RefuseReason, RequestToken } from '../consensus/contract.ts'
+import type { Clock } from '../storage/ports.ts'
 import type { Events } from './events.ts'
-import type { ReplicaLinks } from './ports.ts'
+import { viewFrame } from './frame-group.ts'
+import type { LinkMark, ReplicaLinks } from './ports.ts'
 
 export interface GroupHooks {
   append(action: Extract<GroupAction, { kind: 'append' }>): void
@@ -20,6 +22,7 @@ export interface GroupHooks {
   needTransfer(peer: ReplicaId): void
   /** Partition groups only. */
   jump?(base: bigint): void
+  startOver?(): void
   unreconcilable(op: Op, message: string): void
 }
 
@@ -27,36 +30,73 @@ export interface GroupHooks {
 const WATCH_TICKS = 20
 
 export class GroupHost {
-  readonly group: ConsensusGroup
+  private readonly told: ConsensusGroup
   private readonly hooks: GroupHooks
   private readonly links: ReplicaLinks
   private readonly events: Events
   private readonly name: string
-  private ticks = 0
-  private readonly queue: GroupEvent[] = []
+  private readonly nowTick: () => number
+  private askedAt = Number.NEGATIVE_INFINITY
+  /** The last tick that the group knows of, and how many behind it may be left out: nothing happens in them. */
+  private toldTick: number
+  private quiet = 0
+  /** The tick at which the commit last moved. */
+  movedTick: number
+  private readonly queue: { readonly event: GroupEvent; readonly mark: LinkMark | undefined }[] = []
   private stepping = false
 
-  constructor(group: ConsensusGroup, hooks: GroupHooks, links: ReplicaLinks, events: Events) {
-    this.group = group
+  constructor(group: ConsensusGroup, hooks: GroupHooks, links: ReplicaLinks, events: Events, nowTick: () => number) {
+    this.told = group
     this.hooks = hooks
     this.links = links
     this.events = events
     this.name = group.config.group.toString()
+    this.nowTick = nowTick
+    this.toldTick = nowTick()
+    this.movedTick = this.toldTick
   }
 
-  tick(nowMicros: Micros): void {
-    // Asked now and then only: thousands of groups tick a hundred times a second.
-    if (this.ticks++ % WATCH_TICKS === 0) this.group.setFlowNotes(this.events.wantsFlow(this.name))
-    this.step({ kind: 'tick', nowMicros })
+  /** As of now: an idle group is told of the time that passed only when something happens, or when somebody asks. */
+  get group(): ConsensusGroup {
+    this.catchUp()
+    return this.told
   }
 
-  step(event: GroupEvent): void {
-    this.queue.push(event)
+  /** As of the last event: all but its timers is as it is now. */
+  get standing(): ConsensusGroup {
+    return this.told
+  }
+
+  tick(clock: Clock): void {
+    const now = this.nowTick()
+    if (now <= this.toldTick + this.quiet) return
+    this.step({ kind: 'tick', nowMicros: clock.nowMicros() })
+    this.toldTick = now
+    this.quiet = this.told.quietTicks()
+  }
+
+  /** `mark`: of the frame that the event is. */
+  step(event: GroupEvent, mark?: LinkMark): void {
+    this.queue.push({ event, mark })
     if (this.stepping) return
     this.stepping = true
+    this.catchUp()
+    this.quiet = 0
+    // Asked now and then only: there are thousands of groups.
+    const now = this.nowTick()
+    if (now - this.askedAt >= WATCH_TICKS) {
+      this.askedAt = now
+      this.told.setFlowNotes(this.events.wantsFlow(this.name))
+    }
     try {
       for (let at = 0; at < this.queue.length; at++) {
-        for (const action of this.group.step(this.queue[at]!)) this.run(action)
+        const { event, mark } = this.queue[at]!
+        const received = mark && event.kind === 'frame' ? viewFrame(event.bytes)?.received : undefined
+        for (const action of this.told.step(event)) {
+          if (action.kind === 'note')
+            this.events.note(this.told, action.note, action.note.kind === received ? mark : undefined)
+          else this.run(action)
+        }
       }
     } finally {
       this.queue.length = 0
@@ -64,17 +104,26 @@ export class GroupHost {
     }
   }
 
-  private run(action: GroupAction): void {
+  private catchUp(): void {
+    // A tick in which something happens is still to come in this pass.
+    const ticks = Math.min(this.nowTick() - this.toldTick, this.quiet)
+    if (ticks <= 0) return
+    this.told.step({ kind: 'slept', ticks })
+    this.toldTick += ticks
+    this.quiet -= ticks
+  }
+
+  private run(action: Exclude<GroupAction, { kind: 'note' }>): void {
     switch (action.kind) {
       case 'append':
         this.hooks.append(action)
         break
       case 'send':
-        // A frame that does not leave is a lost frame: timers repair it.
-        if (!this.links.send(action.to, action.frame)) this.events.dropped(this.group, action.to)
+        this.send(action.to, action.frame)
         break
       case 'apply':
-        this.events.applied(this.group, action.header)
+        this.movedTick = this.nowTick()
+        this.events.applied(this.told, action.header)
         this.hooks.apply(action)
         break
       case 'truncate':
@@ -90,7 +139,11 @@ export class GroupHost {
         this.hooks.cancel(action.tokens)
         break
       case 'commitFloor':
+        this.movedTick = this.nowTick()
         this.hooks.commitFloor(action.floor)
+        break
+      case 'startOver':
+        this.hooks.startOver?.()
         break
       case 'jump':
         this.hooks.jump?.(action.base)
@@ -101,9 +154,19 @@ export class GroupHost {
       case 'unreconcilable':
         this.hooks.unreconcilable(action.op, action.message)
         break
-      case 'note':
-        this.events.note(this.group, action.note)
-        break
     }
+  }
+
+  private send(to: ReplicaId, frame: Uint8Array): void {
+    // A frame that does not leave is a lost frame: timers repair it.
+    if (!this.links.send(to, frame)) {
+      this.events.dropped(this.told, to)
+      return
+    }
+    const kind = viewFrame(frame)?.sent
+    if (kind === undefined) return
+    // Where links count their frames, both ends of a vote can be told apart from its repeats.
+    const link = this.links.lastSent?.(to)
+    this.events.group(this.told, kind, 'fact', { peer: to }, link ? { link } : {})
   }
 }

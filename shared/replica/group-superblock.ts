@@ -5,6 +5,7 @@
 import { DecodeError, EngineError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
 import { Checksum, Offset, Op, type ReplicaId, View } from '../bytes/units.ts'
+import { RULES_ON, type Rules } from '../protocol/rules.ts'
 import type { Disk } from '../storage/disk.ts'
 import type { Pairing } from '../storage/snapshot-store.ts'
 import { type SlotReading, SuperblockStore } from '../storage/superblock.ts'
@@ -49,8 +50,19 @@ export class GroupSuperblock {
    * Opens the superblock of `directory`, which must exist.
    * @throws EngineError SuperblockUnreadable, SuperblockIdentityMismatch; DecodeError; DiskError. Nothing is written then.
    */
-  static async open(disk: Disk, directory: string, hash: Hash, identity: ReplicaIdentity): Promise<GroupSuperblock> {
-    const { store, reading, verdict } = await SuperblockStore.openWithLatest(disk, directory, hash)
+  static async open(
+    disk: Disk,
+    directory: string,
+    hash: Hash,
+    identity: ReplicaIdentity,
+    rules: Rules = RULES_ON,
+  ): Promise<GroupSuperblock> {
+    const { store, reading, verdict } = await SuperblockStore.openWithLatest(
+      disk,
+      directory,
+      hash,
+      rules.corruptSlotRefuses,
+    )
     if (verdict.kind === 'unreadable') throw unreadable(directory, verdict.why, [reading.a, reading.b])
     if (verdict.kind === 'empty') return new GroupSuperblock(store, identity, undefined)
     const winner = reading[verdict.winner]

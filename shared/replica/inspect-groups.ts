@@ -3,6 +3,7 @@ import { TICK_MS } from '../bytes/units.ts'
 import type { ConsensusGroup } from '../consensus/contract.ts'
 import type { GroupSnapshotJson, GroupSummary } from '../inspection/snapshots.ts'
 import { packGroup } from '../protocol/groups.ts'
+import type { GroupStanding } from './contract.ts'
 import type { ReplicatedPartition, Tombstone } from './partition-host.ts'
 
 export function groupJson(group: ConsensusGroup, partition?: ReplicatedPartition): GroupSnapshotJson {
@@ -35,11 +36,12 @@ export function groupJson(group: ConsensusGroup, partition?: ReplicatedPartition
     })),
     votes: {
       startViewChange: [...votes.startViewChange],
-      doViewChange: votes.doViewChange.map(({ replica, logView, op, commit }) => ({
+      doViewChange: votes.doViewChange.map(({ replica, logView, op, commit, checksum }) => ({
         replica,
         logView,
         op: op.toString(),
         commit: commit.toString(),
+        ...(checksum !== undefined && { checksum: hex(checksum) }),
       })),
       parked: votes.parked,
     },
@@ -53,6 +55,14 @@ export function groupJson(group: ConsensusGroup, partition?: ReplicatedPartition
     ...(partition && { key: { ...partition.key }, offsets: offsetsOf(partition) }),
   }
 }
+
+export const standingOf = ({ config, status, view, commitMin, commitMax }: ConsensusGroup): GroupStanding => ({
+  group: config.group,
+  status,
+  view,
+  commitMin,
+  commitMax,
+})
 
 function offsetsOf({ partition }: ReplicatedPartition): NonNullable<GroupSnapshotJson['offsets']> {
   const { nextOffset, visibleEnd, persistedEnd } = partition.info()
@@ -93,6 +103,7 @@ export function tombstoneJson(tombstone: Tombstone): GroupSnapshotJson {
       code: tombstone.code,
       message: tombstone.message,
       ...(tombstone.path !== undefined && { path: tombstone.path }),
+      ...(tombstone.advice !== undefined && { advice: tombstone.advice }),
     },
   }
 }

@@ -10,7 +10,8 @@ import { segmentFileName } from '../storage/segment-names.ts'
 import { type ScannedBatch, scanSegment } from '../storage/segment-scan.ts'
 import { describeSuperblock, readSuperblock } from '../storage/superblock.ts'
 import type { ReplicaInspection } from './contract.ts'
-import { groupJson, hex, summaryOf, tombstoneJson } from './inspect-groups.ts'
+import { groupJson, hex, standingOf, summaryOf, tombstoneJson } from './inspect-groups.ts'
+import { journalOf, logInspection } from './inspect-logs.ts'
 import { partitionDirectory, type ReplicatedPartition } from './partition-host.ts'
 import type { Parts } from './parts.ts'
 
@@ -35,6 +36,17 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
       ...[...partitions.live.values()].map(partition => summaryOf(groupJson(partition.group, partition))),
       ...[...partitions.tombstones.values()].map(tombstone => summaryOf(tombstoneJson(tombstone))),
     ],
+    standings: () => [
+      standingOf(metadata.group),
+      ...[...partitions.live.values()].map(partition => standingOf(partition.group)),
+      ...[...partitions.tombstones.values()].map(({ key }) => ({
+        group: packGroup(key),
+        status: 'tombstoned' as const,
+        view: 0,
+        commitMin: 0n,
+        commitMax: 0n,
+      })),
+    ],
     group: id => {
       if (id === METADATA_GROUP) return groupJson(metadata.group)
       const partition = partitions.get(GroupId(id))
@@ -47,12 +59,14 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
       const partition = at(key)
       return partition && partitionSnapshot(partition)
     },
-    index: async (key, startOffset) => {
-      const listed = await at(key)?.partition.indexEntries(Offset(startOffset))
+    index: async (key, startOffset, window) => {
+      const listed = await at(key)?.partition.indexEntries(Offset(startOffset), window)
       if (!listed) return undefined
       return {
         startOffset: startOffset.toString(),
-        entries: listed.entries.map(({ offset, timestamp, position }, number) => ({
+        total: listed.total,
+        matching: listed.matching,
+        entries: listed.entries.map(({ number, offset, timestamp, position }) => ({
           number,
           offset: offset.toString(),
           timestamp: timestamp.toString(),
@@ -73,6 +87,10 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
     wal: () => ({
       ...checkpointAndTransfer(parts),
       slots: metadata.wal.slots,
+      appliedOp: metadata.applied.toString(),
+      commitMax: metadata.group.commitMax.toString(),
+      waitingOps: metadata.wal.waitingOps().map(String),
+      ...(metadata.wal.failure && { failure: metadata.wal.failure.message }),
       snapshotOp: metadata.wal.floorOp().toString(),
       lastOp: metadata.wal.highestOp().toString(),
       sizeBytes: metadata.wal.sizeBytes,
@@ -88,6 +106,8 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
           positionBytes: position,
           lengthBytes: frame.length,
           timestamp: header.timestamp.toString(),
+          client: header.client.toString(16),
+          request: header.request.toString(),
         })),
     }),
     clients: () => ({
@@ -100,7 +120,9 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
           session: session.session.toString(),
         }),
       })),
-      table: [...core.machine.clients.entries()].map(([, entry]) => ({
+      slots: core.machine.clients.slotCount,
+      table: [...core.machine.clients.entries()].map(([slot, entry]) => ({
+        slot,
         client: entry.client.toString(16),
         session: entry.epoch.toString(),
         user: entry.userId,
@@ -109,6 +131,11 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
         latestCommit: entry.latestCommit.toString(),
       })),
     }),
+    ...logInspection(parts),
+    journal: key => {
+      const partition = at(key)
+      return partition && journalOf(partition)
+    },
     recovery: () => ({
       steps: [...steps, ...[...partitions.live.values()].flatMap(partition => partition.partition.recovery)].map(
         (step, index) => ({ at: index, ...step, detail: { ...step.detail } }),
@@ -139,6 +166,13 @@ function checkpointAndTransfer({ metadata }: Parts) {
       finished: checkpoint.finished,
       failed: checkpoint.failed,
       marginSlots: checkpoint.marginSlots,
+      ...(checkpoint.freed && {
+        freed: {
+          ...checkpoint.freed,
+          fromOp: checkpoint.freed.fromOp.toString(),
+          toOp: checkpoint.freed.toOp.toString(),
+        },
+      }),
     },
     ...(progress && { transfer: progress }),
   }
@@ -166,6 +200,7 @@ function partitionSnapshot(replicated: ReplicatedPartition): NonNullable<ReturnT
   const { settings, directory } = partition.options
   const info = partition.info()
   const { firstOffset, lastOffset, ...journal } = info.journal
+  const { active, sealed, ...descriptors } = info.descriptors
   return {
     group: groupJson(replicated.group, replicated),
     directory,
@@ -191,6 +226,11 @@ function partitionSnapshot(replicated: ReplicatedPartition): NonNullable<ReturnT
       frontier: info.frontier.toString(),
       reserved: info.reserved.toString(),
       held: info.held.toString(),
+    },
+    descriptors: {
+      ...descriptors,
+      ...(active && { active: { ...active, startOffset: active.startOffset.toString() } }),
+      sealed: sealed.map(each => ({ ...each, startOffset: each.startOffset.toString() })),
     },
     settings: {
       segmentSizeBytes: settings.segmentSizeBytes,

@@ -5,6 +5,7 @@ import { restampView } from '../protocol/seal.ts'
 import { MemoryDisk } from '../storage/memory-disk.ts'
 import {
   bytesOf,
+  CLUSTER,
   diskWith,
   edit,
   entriesOf,
@@ -126,7 +127,7 @@ describe('the superblock at boot', () => {
     ['cluster', { cluster: 1n }, 28],
     ['replica', { replicaId: 2 as never }, 44],
     ['replica count', { replicaCount: 5 }, 45],
-  ])('a superblock of another %s refuses, at its byte', async (field, state, position) => {
+  ])('CN-17 a superblock of another %s refuses, at its byte', async (field, state, position) => {
     const { disk } = diskWith(upTo(3))
     putSuperblock(disk, state)
     const refusal = await refused(disk)
@@ -373,10 +374,21 @@ describe('the log at boot', () => {
     expect(await refused(disk)).toMatchObject({ code: 'StateMachine', position: entries[3]!.at })
   })
 
-  test('the log of another cluster refuses where no superblock speaks', async () => {
-    const { disk } = diskWith(upTo(3))
+  test('CN-21 the log of another cluster refuses where no superblock speaks, and its torn tail stays', async () => {
     const other = { clusterName: 'other', clusterId: 12n }
-    expect(await refused(disk, other)).toMatchObject({ code: 'ClusterMismatch', path: WAL, position: 32 })
+    for (const torn of [false, true]) {
+      // An entry without a seal proves nothing about who wrote it: the first sealed one is judged.
+      const { disk, entries } = diskWith([{ op: 1, sealed: false }, { op: 2 }, { op: 3 }, { op: 4 }])
+      if (torn) edit(disk, WAL, bytes => bytes.slice(0, -7))
+      expect(await refused(disk, other)).toMatchObject({
+        code: 'ClusterMismatch',
+        path: WAL,
+        position: entries[1]!.at + 32,
+        expected: 'c',
+        actual: CLUSTER.toString(16),
+      })
+      expect(streamsOf(await Solo.boot(disk))).toEqual(namesUpTo(torn ? 3 : 4))
+    }
   })
 
   test('fewer slots than the log needs refuse instead of forgetting entries', async () => {

@@ -10,12 +10,13 @@
  * One checkpoint or install at a time. A failure leaves the log undrained and is tried again, with a newer op.
  */
 import { EngineError } from '../bytes/errors.ts'
-import { type Checksum, Micros, Offset, Op } from '../bytes/units.ts'
+import { Micros, Offset, Op } from '../bytes/units.ts'
 import type { ConsensusGroup } from '../consensus/contract.ts'
 import { snapshotOf } from '../metadata/snapshot.ts'
+import type { Rules } from '../protocol/rules.ts'
 import { ExitStatus } from '../storage/ports.ts'
 import { encodeSnapshot } from '../storage/snapshot-encode.ts'
-import { writeSnapshot } from '../storage/snapshot-store.ts'
+import { type Pairing, writeSnapshot } from '../storage/snapshot-store.ts'
 import type { Wal } from '../storage/wal.ts'
 import type { Core } from './core.ts'
 import type { GroupSuperblock } from './group-superblock.ts'
@@ -41,6 +42,10 @@ export class Checkpoint {
   finished = 0
   failed = 0
   private retryAt = Number.POSITIVE_INFINITY
+  /** What the last drain of this life took off the log. */
+  freed: { readonly fromOp: Op; readonly toOp: Op; readonly entries: number; readonly bytes: number } | undefined
+  /** What the last drain took off the log; while it runs, the size of the log before it. */
+  private drainedBytes = 0
   private readonly core: Core
   private readonly group: ConsensusGroup
   private readonly files: CheckpointFiles
@@ -91,49 +96,75 @@ export class Checkpoint {
   }
 
   private start(op: Op): void {
-    const { core } = this
-    this.phase = 'snapshot'
+    const { machine, ports, config } = this.core
     this.op = op
-    const { machine } = core
     const createdAt = this.files.wal.header(op)?.timestamp ?? Micros(0n)
-    const payload = encodeSnapshot(snapshotOf(machine.state, machine.clients, op, createdAt))
+    const payload = encodeSnapshot(snapshotOf(machine.state, machine.clients, op, createdAt, config.rules))
     this.say('checkpoint_started', { bytes: payload.length, free: this.files.wal.remainingCapacity() })
-    core.pump.settle(
-      writeSnapshot(core.ports.disk, METADATA_DIRECTORY, payload, core.ports.hash),
-      checksum => this.pair(checksum),
+    const paired = { op, checksum: ports.hash.xxh3(payload) }
+    const work = {
+      snapshot: (then: () => void) => this.store(payload, then),
+      pairing: (then: () => void) => this.pair(paired, then),
+      drain: (then: () => void) => this.drain(then),
+    }
+    const [first, second, third] = phaseOrder(config.rules)
+    work[first](() => work[second](() => work[third](() => this.finish())))
+  }
+
+  private store(payload: Uint8Array, then: () => void): void {
+    const { disk, hash } = this.core.ports
+    this.phase = 'snapshot'
+    this.core.pump.settle(
+      writeSnapshot(disk, METADATA_DIRECTORY, payload, hash),
+      checksum => {
+        this.say('checkpoint_snapshot_durable', { checksum: checksum.toString(16) })
+        then()
+      },
       cause => this.fail(cause),
     )
   }
 
-  private pair(checksum: Checksum): void {
+  private pair(paired: Pairing, then: () => void): void {
     const { superblock } = this.files
-    superblock.pairing = { op: this.op, checksum }
     this.phase = 'pairing'
-    this.say('checkpoint_snapshot_durable', { checksum: checksum.toString(16) })
+    superblock.pairing = paired
     this.core.pump.settle(
       // Whatever the group is in when the turn comes: a pair that is captured earlier could lower a newer one.
       superblock.writeWith(() => ({ ...pairOf(this.group), frontier: Offset(0n) })),
-      () => this.drain(),
+      () => {
+        this.say('checkpoint_paired', {})
+        then()
+      },
       cause => this.fail(cause),
     )
   }
 
-  private drain(): void {
+  private drain(then: () => void): void {
     const { wal } = this.files
-    const before = wal.sizeBytes
     this.phase = 'drain'
-    this.say('checkpoint_paired', {})
-    wal.drain(Op(this.op - 1n), error => {
+    this.drainedBytes = wal.sizeBytes
+    const before = wal.entries().map(({ header }) => header.op)
+    // A DoViewChange must carry the header at the commit point.
+    const upTo = this.core.config.rules.drainKeepsCommitPoint ? this.op - 1n : this.op
+    wal.drain(Op(upTo), error => {
       if (error) {
         // Past its rename a drain that fails leaves a log that nobody may use any more.
         if (!wal.mayAcknowledge()) this.core.ports.halt.fatal(ExitStatus.FailedPersist, error)
         this.fail(error)
         return
       }
-      this.finished++
-      this.say('checkpoint_finished', { drainedBytes: Math.max(0, before - wal.sizeBytes), walBytes: wal.sizeBytes })
-      this.release()
+      this.drainedBytes = Math.max(0, this.drainedBytes - wal.sizeBytes)
+      const gone = before.filter(op => op <= upTo)
+      if (gone.length > 0)
+        this.freed = { fromOp: gone[0]!, toOp: gone.at(-1)!, entries: gone.length, bytes: this.drainedBytes }
+      then()
     })
+  }
+
+  private finish(): void {
+    this.finished++
+    this.say('checkpoint_finished', { drainedBytes: this.drainedBytes, walBytes: this.files.wal.sizeBytes })
+    this.release()
   }
 
   private fail(cause: unknown): void {
@@ -152,6 +183,14 @@ export class Checkpoint {
     this.core.events.group(this.group, kind, 'fact', data, { op: this.op.toString() })
   }
 }
+
+/** Snapshot, pairing, drain; each of the two rules that is off swaps a step with the one before it. */
+function phaseOrder({ pairAfterSnapshotSync, drainAfterPairing }: Rules): readonly [Step, Step, Step] {
+  if (!pairAfterSnapshotSync) return ['pairing', 'snapshot', 'drain']
+  return drainAfterPairing ? ['snapshot', 'pairing', 'drain'] : ['snapshot', 'drain', 'pairing']
+}
+
+type Step = 'snapshot' | 'pairing' | 'drain'
 
 /** View, log view and commit point of a group as they are now, for a write of its superblock. */
 export function pairOf(group: ConsensusGroup) {

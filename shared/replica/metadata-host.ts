@@ -10,7 +10,7 @@ import { replyLayout } from '../protocol/headers.ts'
 import { isMetadataPlane, Operation, operationName } from '../protocol/operations.ts'
 import { frameBody } from '../protocol/seal.ts'
 import { ExitStatus } from '../storage/ports.ts'
-import type { Wal } from '../storage/wal.ts'
+import type { Wal, WalAppendResult } from '../storage/wal.ts'
 import type { Core } from './core.ts'
 import { isTransferFrame } from './frame-group.ts'
 import { type GroupHooks, GroupHost } from './group-host.ts'
@@ -20,6 +20,7 @@ import { installMetadata } from './metadata-install.ts'
 import { MetadataOffers } from './metadata-offers.ts'
 import { MetadataTransfer } from './metadata-transfer.ts'
 import type { Outcome } from './pending.ts'
+import type { LinkMark } from './ports.ts'
 import { type RoutedFields, routedRequest } from './routed-request.ts'
 import { transferFrame } from './transfer-frames.ts'
 import { TransferOffers } from './transfer-offers.ts'
@@ -57,8 +58,11 @@ export class MetadataHost {
     this.superblock = superblock
     this.topologyChanged = topologyChanged
     this.applied = group.commitMin
+    // Without the rule a client with something in this pipeline is spared, and elsewhere it is not.
+    if (!core.config.rules.evictByCommitOrder)
+      core.machine.clients.spares = client => [...this.inFlight.values()].includes(client)
     this.checkpoint = new Checkpoint(core, group, { wal, superblock })
-    this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
+    this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events, () => core.tick)
     this.offers = new TransferOffers(core, group, new MetadataOffers(core, () => this.applied))
     const plane = new MetadataTransfer(core, this.host, (fetched, done) => installMetadata(core, this, fetched, done))
     this.transfer = new TransferSession(core, this.host, plane)
@@ -74,17 +78,25 @@ export class MetadataHost {
     return Number(op - this.wal.floorOp()) + requestQueue < this.wal.slots
   }
 
+  /**
+   * A backup holds ops that it has not applied: what they made may have been acknowledged to somebody already, and is not
+   * to be found here yet.
+   */
+  get isBehind(): boolean {
+    return !this.group.isPrimary() && (this.wal.highestOp() > this.applied || this.group.commitMax > this.applied)
+  }
+
   tick(): void {
-    this.host.tick(this.core.ports.clock.nowMicros())
+    this.host.tick(this.core.ports.clock)
     this.checkpoint.tick(this.applied)
     this.transfer.tick()
     this.offers.tick()
   }
 
   /** A frame of the group from an authenticated peer: of a state transfer, or for the group itself. */
-  frame(from: ReplicaId, bytes: Uint8Array): void {
+  frame(from: ReplicaId, bytes: Uint8Array, mark: LinkMark): void {
     if (!isTransferFrame(bytes)) {
-      this.host.step({ kind: 'frame', from, bytes, nowMicros: this.core.ports.clock.nowMicros() })
+      this.host.step({ kind: 'frame', from, bytes, nowMicros: this.core.ports.clock.nowMicros() }, mark)
       return
     }
     transferFrame(this.core, this.group, this, from, bytes)
@@ -105,7 +117,7 @@ export class MetadataHost {
    */
   mayTakeNewClient(): boolean {
     const { clients } = this.core.machine
-    if (clients.free > this.inFlight.size) return true
+    if (clients.free > this.inFlight.size || !this.core.config.rules.evictByCommitOrder) return true
     const victim = clients.victim()
     // Others are in flight, and who of them evicts whom is not decided yet.
     if (victim === undefined || this.inFlight.size > 0) return false
@@ -186,7 +198,13 @@ export class MetadataHost {
 
   private append(action: Extract<GroupAction, { kind: 'append' }>): void {
     this.checkpoint.consider(this.applied)
-    this.wal.append(action.frame, result => {
+    const { core } = this
+    const { op } = action.header
+    const isLate = action.role === 'repair' && op <= this.group.commitMax
+    if (isLate && op > core.unwitnessedTo) core.unwitnessedTo = op
+    const { replyAfterSync, forwardAfterSync } = this.core.config.rules
+    const synced = action.role === 'primary' ? replyAfterSync : forwardAfterSync
+    const appended = (result: WalAppendResult) => {
       if (result.ok) {
         this.core.events.count(this.group, 'prepare_journaled')
         this.host.step({ kind: 'appended', header: result.header })
@@ -199,7 +217,8 @@ export class MetadataHost {
         message: result.error.message,
       })
       this.host.step({ kind: 'appendFailed', op: action.header.op, checksum: action.header.checksum })
-    })
+    }
+    this.wal.append(action.frame, appended, synced)
   }
 
   private apply({ op, header, token }: Extract<GroupAction, { kind: 'apply' }>): void {
@@ -212,6 +231,8 @@ export class MetadataHost {
     }
     const applied = this.core.machine.apply(header, frameBody(frame))
     this.applied = op
+    const { core } = this
+    if (op <= core.unwitnessedTo) core.unwitnessedRevision = core.machine.state.revision
     if (applied.topologyChanged) this.topologyChanged()
     this.core.events.count(this.group, 'op_applied')
     const name = operationName(header.operation) ?? String(header.operation)

@@ -6,7 +6,7 @@
  * Entries of the log above the snapshot stay (consensus/transfer.ts says why); those it covers go, since nobody has proven
  * that they are the ones that were committed.
  */
-import { Offset, type Op, type ReplicaId } from '../bytes/units.ts'
+import { Offset, type Op, type ReplicaId, type View } from '../bytes/units.ts'
 import type { StoredClient } from '../metadata/client-table.ts'
 import { restoreState } from '../metadata/snapshot.ts'
 import { ExitStatus } from '../storage/ports.ts'
@@ -25,6 +25,8 @@ export interface FetchedMetadata {
   /** Op at which the client table was read. */
   readonly tableFrontier: bigint
   readonly commitMax: Op
+  /** In which the peer offered it. */
+  readonly view: View
 }
 
 /** Installs alone, after a checkpoint that is under way. `done` runs once the group knows the outcome. */
@@ -79,7 +81,7 @@ function run(core: Core, metadata: MetadataHost, fetched: FetchedMetadata, done:
 function takeOver(
   core: Core,
   metadata: MetadataHost,
-  { peer, record, clients, tableFrontier, commitMax }: FetchedMetadata,
+  { peer, record, clients, tableFrontier, commitMax, view }: FetchedMetadata,
 ) {
   // The group may have gone on by itself while this was written, and past it.
   if (record.op > metadata.applied) {
@@ -88,6 +90,7 @@ function takeOver(
     core.machine.tableFrontier = tableFrontier
     metadata.applied = record.op
   }
+  core.unwitnessedRevision = core.machine.state.revision
   core.events.group(
     metadata.group,
     'transfer_installed',
@@ -99,6 +102,6 @@ function takeOver(
     },
     { op: record.op.toString() },
   )
-  metadata.host.step({ kind: 'transferInstalled', op: record.op, commitMax, timestamp: record.createdAt })
+  metadata.host.step({ kind: 'transferInstalled', op: record.op, commitMax, timestamp: record.createdAt, view })
   metadata.topologyChanged()
 }

@@ -57,7 +57,7 @@ export async function recoverMetadata(core: Core, seed: () => void, step: Step):
   const { disk, hash } = core.ports
   const solo = core.identity.replicaCount === 1
   const snapshot = await readSnapshot(disk, METADATA_DIRECTORY, hash)
-  const superblock = await GroupSuperblock.open(disk, METADATA_DIRECTORY, hash, core.identity)
+  const superblock = await GroupSuperblock.open(disk, METADATA_DIRECTORY, hash, core.identity, core.config.rules)
   const { recorded } = superblock
   step({
     step: 'superblock',
@@ -217,8 +217,10 @@ async function settle(core: Core, opened: Wal | undefined, base: Op, step: Step)
 
 function openWal(core: Core, snapshotOp: Op): Promise<Wal> {
   const { disk, hash } = core.ports
+  const { metadata, rules } = core.config
   const post = (completion: () => void) => core.pump.post(completion)
-  return Wal.open({ disk, path: WAL_PATH, hash, slots: core.config.metadata.journalSlots, snapshotOp, post })
+  const probeTail = rules.tornTailIsProbed
+  return Wal.open({ disk, path: WAL_PATH, hash, slots: metadata.journalSlots, snapshotOp, probeTail, post })
 }
 
 async function exists(disk: Disk, path: string): Promise<boolean> {

@@ -67,13 +67,13 @@ export class MetadataTransfer implements TransferPlane {
     return sink
   }
 
-  install({ entries, commitMax, peer }: Offer, done: () => void): void {
+  install({ entries, commitMax, peer, view }: Offer, done: () => void): void {
     const [payload, blob] = this.fetched.map(({ bytes }) => bytes) as [Uint8Array, Uint8Array]
     this.fetched = []
     const [snapshot, table] = entries as [ManifestEntry, ManifestEntry]
     try {
       const { record, clients } = this.decode(payload, blob, snapshot)
-      this.take({ peer, payload, record, clients, tableFrontier: table.frontier, commitMax: Op(commitMax) }, done)
+      this.take({ peer, payload, record, clients, tableFrontier: table.frontier, commitMax: Op(commitMax), view }, done)
     } catch (cause) {
       this.badGenerations.set(snapshot.checksum, (this.badGenerations.get(snapshot.checksum) ?? 0) + 1)
       throw cause

@@ -12,7 +12,7 @@ import { packGroup } from '../protocol/groups.ts'
 import { type GetOffset, getOffset, getOffsetReply } from '../protocol/messages.ts'
 import { localReply } from '../protocol/replies.ts'
 import type { Session } from './client-door.ts'
-import { checksumHolds, deny, type Exchange } from './exchange.ts'
+import { checksumHolds, deny, denyUnresolved, type Exchange } from './exchange.ts'
 import { isGranted, POLL } from './grants.ts'
 import { consumerKey, offsetCodec } from './offset-faults.ts'
 import { clientWrite } from './partition-writes.ts'
@@ -34,7 +34,7 @@ export function offsetWriteRequest(parts: Parts, exchange: Exchange, session: Se
   const stream = state.stream(body.stream)
   const topic = stream && state.topic(stream, body.topic)
   const partition = topic?.partitions.find(({ id }) => id === body.partition)
-  if (!stream || !topic || !partition) return deny(parts, exchange, ErrorCode.ResourceNotFound)
+  if (!stream || !topic || !partition) return denyUnresolved(parts, exchange)
   const key = { stream: stream.id, topic: topic.id, partition: partition.id }
   if (!isGranted(state, session.userId, POLL, key)) return deny(parts, exchange, ErrorCode.Unauthorized)
   if (body.consumer.kind === 'group') return deny(parts, exchange, ErrorCode.FeatureUnavailable)

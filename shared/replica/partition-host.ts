@@ -26,6 +26,7 @@ import { type GroupHooks, GroupHost } from './group-host.ts'
 import type { GroupSuperblock } from './group-superblock.ts'
 import { PartitionOffers, PartitionTransfer } from './partition-transfer.ts'
 import type { Outcome } from './pending.ts'
+import type { LinkMark } from './ports.ts'
 import { type RoutedFields, routedRequest } from './routed-request.ts'
 import { transferFrame } from './transfer-frames.ts'
 import { TransferOffers } from './transfer-offers.ts'
@@ -34,8 +35,11 @@ import { TransferSession } from './transfer-session.ts'
 export const partitionDirectory = ({ stream, topic, partition }: PartitionKey): string =>
   `streams/${stream}/topics/${topic}/partitions/${partition}`
 
-export const partitionSettings = (topic: TopicSettings): PartitionSettings => ({
-  segmentSizeBytes: Number(topic.segmentSize),
+export const partitionSettings = (
+  topic: TopicSettings,
+  segmentBytesMax = Number.POSITIVE_INFINITY,
+): PartitionSettings => ({
+  segmentSizeBytes: Math.min(Number(topic.segmentSize), segmentBytesMax),
   enforceFsync: topic.enforceFsync,
   messagesRequiredToSave: topic.messagesRequiredToSave,
   sizeRequiredToSaveBytes: Number(topic.sizeOfMessagesRequiredToSave),
@@ -48,8 +52,12 @@ export function partitionPorts(core: Core, group: string): PartitionHost {
     disk: core.ports.disk,
     hash: core.ports.hash,
     scheduler: core.ports.scheduler,
+    ...(core.ports.pacing && { pacing: core.ports.pacing }),
     post: completion => core.pump.post(completion),
-    persistFailed: (error: EngineError) => core.ports.halt.fatal(ExitStatus.FailedPersist, error),
+    persistFailed: (error: EngineError) => {
+      core.stopping.failed(group, error)
+      return core.ports.halt.fatal(ExitStatus.FailedPersist, error)
+    },
     note: (kind, cls, data) => core.events.partition(group, kind, cls, data),
   }
 }
@@ -70,6 +78,8 @@ export class ReplicatedPartition {
   /** Appends that wait for their offsets to be reserved, and all that came behind them, in order. */
   private readonly waiting: Append[] = []
   private closed = false
+  /** The group goes on without what is applied here: the partition must be opened anew, from its disk. */
+  startsOver = false
 
   constructor(
     core: Core,
@@ -84,7 +94,7 @@ export class ReplicatedPartition {
     this.partition = partition
     this.superblock = superblock
     this.eager = isEager(partition.options.settings)
-    this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events)
+    this.host = new GroupHost(group, this.hooks(), core.ports.replicaLinks, core.events, () => core.tick)
     partition.journal.purgePending = () => this.committedPurge() > partition.purgeGeneration
     const { transfers } = core
     this.offers = new TransferOffers(core, group, new PartitionOffers(core, partition, transfers))
@@ -96,18 +106,20 @@ export class ReplicatedPartition {
     return this.host.group
   }
 
-  frame(from: ReplicaId, bytes: Uint8Array): void {
+  frame(from: ReplicaId, bytes: Uint8Array, mark: LinkMark): void {
     if (this.closed) return
     if (isTransferFrame(bytes)) {
       transferFrame(this.core, this.group, this, from, bytes)
       return
     }
-    this.host.step({ kind: 'frame', from, bytes, nowMicros: this.core.ports.clock.nowMicros() })
+    this.host.step({ kind: 'frame', from, bytes, nowMicros: this.core.ports.clock.nowMicros() }, mark)
   }
 
   tick(): void {
     if (this.closed) return
-    this.host.tick(this.core.ports.clock.nowMicros())
+    this.host.tick(this.core.ports.clock)
+    // Without peers nothing is ever transferred.
+    if (this.core.identity.replicaCount === 1) return
     this.transfer.tick()
     this.transferPlane.tick()
     this.offers.tick()
@@ -150,8 +162,10 @@ export class ReplicatedPartition {
     this.closed = true
     this.offers.close()
     const accounted = this.isAccounted()
+    const { collapseNeedsFlush } = this.core.config.rules
+    if (!collapseNeedsFlush) await this.partition.collapse(accounted)
     await this.partition.flush()
-    if (!(await this.partition.collapse(accounted)))
+    if (collapseNeedsFlush && !(await this.partition.collapse(accounted)))
       this.core.events.group(this.group, 'reservation_kept', 'fact', { reason: 'the superblock could not be written' })
     await this.partition.close()
   }
@@ -161,6 +175,16 @@ export class ReplicatedPartition {
     if (this.closed) return
     this.closed = true
     this.offers.close()
+    this.transfer.cancel('the partition was deleted')
+    await this.partition.close()
+  }
+
+  /** Lets go of the files with what was committed in them, for those who look for it; the reservation stays as it is. */
+  async leave(): Promise<void> {
+    if (this.closed) return
+    this.closed = true
+    this.offers.close()
+    await this.partition.flush()
     await this.partition.close()
   }
 
@@ -209,6 +233,10 @@ export class ReplicatedPartition {
           core.pending.settle(token, { kind: 'unknown', reason: 'the group changed its view' })
       },
       commitFloor: floor => this.partition.setCommitFloor(floor),
+      startOver: () => {
+        this.startsOver = true
+        this.transfer.cancel('the group began a new log')
+      },
       jump: base => this.partition.jumpTo(Offset(base)),
       needTransfer: peer => this.needTransfer(peer),
       unreconcilable: (op, message) =>
@@ -246,12 +274,18 @@ export class ReplicatedPartition {
   /** What the log of the group does not hold leaves the segments first: often nothing else was wrong. */
   private needTransfer(peer: ReplicaId): void {
     const { core } = this
+    // No view may begin with a disk that is being cut.
+    this.host.step({ kind: 'transferStage', stage: 'installing' })
     core.pump.settle(
       this.partition.setTailAside(),
       moved => {
         if (this.closed) return
-        if (moved) this.host.step({ kind: 'transferAbandoned' })
-        else this.transfer.need(peer)
+        if (moved) {
+          this.host.step({ kind: 'transferAbandoned' })
+          return
+        }
+        if (!this.transfer.installs) this.host.step({ kind: 'transferStage', stage: 'awaiting_target' })
+        this.transfer.need(peer)
       },
       cause => {
         const message = cause instanceof Error ? cause.message : String(cause)
@@ -276,10 +310,11 @@ export class ReplicatedPartition {
     this.core.events.count(this.group, 'op_applied')
     this.core.events.count(this.group, 'message_applied', applied.messages)
     if (token === undefined) return
-    const reply = committedReply(header, this.replyBody(applied))
+    const reply = committedReply({ ...header, cluster: this.core.identity.cluster }, this.replyBody(applied))
     const answer = () => this.core.pending.settle(token, { kind: 'applied', header, reply })
     // An offset is in its file before it is confirmed, whatever the topic says of its messages (§9.3).
-    if (this.eager || applied.operation !== Operation.SendMessages) this.partition.whenPersisted(op, answer)
+    const waits = this.eager && this.core.config.rules.eagerPersistsFirst
+    if (waits || applied.operation !== Operation.SendMessages) this.partition.whenPersisted(op, answer)
     else answer()
   }
 
@@ -301,4 +336,6 @@ export interface Tombstone {
   readonly code: string
   readonly message: string
   readonly path: string | undefined
+  /** What a person should do about it. */
+  readonly advice: string | undefined
 }

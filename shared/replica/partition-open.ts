@@ -8,15 +8,15 @@ import { Checksum, Micros, Offset, Op, View } from '../bytes/units.ts'
 import type { GroupJournal, GroupRestore } from '../consensus/contract.ts'
 import { createGroup } from '../consensus/group.ts'
 import type { CommittedPartition } from '../metadata/state.ts'
-import type { Partition } from '../partition/contract.ts'
+import type { Partition, RecoveryStep } from '../partition/contract.ts'
 import { type Claim, claimDirectory, setDirectoryAside } from '../partition/incarnation.ts'
 import { openPartition } from '../partition/open.ts'
 import { PartitionRefused } from '../partition/refused.ts'
 import { packGroup } from '../protocol/groups.ts'
 import { Operation } from '../protocol/operations.ts'
 import { makeDurableDirectory } from '../storage/directories.ts'
-import { type Disk, isNotFound } from '../storage/disk.ts'
-import { joinPath } from '../storage/paths.ts'
+import { type Disk, DiskError, isNotFound } from '../storage/disk.ts'
+import { joinPath, nameOf } from '../storage/paths.ts'
 import { PURGE_GEN_FILE, writePurgeGen } from '../storage/purge-gen.ts'
 import { classifyName } from '../storage/segment-names.ts'
 import type { Core } from './core.ts'
@@ -29,21 +29,63 @@ import { PartitionSuperblock } from './partition-superblock.ts'
 export class MetadataBehind extends EngineError {}
 
 /**
+ * The disk failed under the files of a partition (partition.md §6.2). That is no verdict about them: refusing the partition
+ * would keep messages away that the next look may find whole, so a boot ends and is retried, and a build is tried again.
+ */
+export class PartitionUnreadable extends EngineError {
+  constructor(directory: string, cause: DiskError) {
+    const context = {
+      path: cause.context.path ?? directory,
+      advice:
+        'nothing was refused: start the node again once the disk answers, or once a regular file is there, since no link is followed',
+    }
+    super('PartitionUnreadable', `${directory} could not be opened: ${cause.message}`, context, { cause })
+  }
+}
+
+/**
  * @param occasion `boot` loads a directory without `purge.gen` as it is; `build` takes segment bytes in it for a deleted
  * incarnation.
- * @throws MetadataBehind; any other error means that this partition must not be served, and that its files were left alone.
+ * @param step Told when the directory of a deleted incarnation is set aside.
+ * @throws MetadataBehind, PartitionUnreadable; any other error means that this partition must not be served, and that its
+ * files were left alone.
  */
 export async function openLocalPartition(
   core: Core,
   wanted: CommittedPartition,
   occasion: 'boot' | 'build',
+  step: (taken: RecoveryStep) => void = () => {},
+): Promise<ReplicatedPartition> {
+  try {
+    return await openDirectory(core, wanted, occasion, step)
+  } catch (error) {
+    // A slot of the superblock is the exception: whoever cannot read it knows neither view nor offsets (§6.10).
+    if (!(error instanceof DiskError) || isSlot(error.context.path)) throw error
+    throw new PartitionUnreadable(partitionDirectory(wanted.key), error)
+  }
+}
+
+const isSlot = (path: string | undefined): boolean => path !== undefined && nameOf(path).startsWith('superblock.')
+
+async function openDirectory(
+  core: Core,
+  wanted: CommittedPartition,
+  occasion: 'boot' | 'build',
+  step: (taken: RecoveryStep) => void,
 ): Promise<ReplicatedPartition> {
   const { ports, config } = core
   const { key, createdRevision, settings } = wanted
   const group = packGroup(key)
   const directory = partitionDirectory(key)
   let existed = await exists(ports.disk, directory)
-  const claim = await claimFor(ports.disk, directory, createdRevision)
+  if (core.identity.replicaCount > 1 && !core.metadataSettled() && !(await hasLived(ports.disk, directory))) {
+    // Its files may have gone with a deletion that this boot does not know as committed yet. Made anew it would not know
+    // either in which views it has voted.
+    throw new MetadataBehind('MetadataBehind', `${directory} may have been deleted by an op that is not applied yet`, {
+      path: directory,
+    })
+  }
+  const claim = await claimFor(core, directory, createdRevision)
   const fenced =
     claim.kind === 'set_aside'
       ? claim.to
@@ -52,30 +94,36 @@ export async function openLocalPartition(
         : undefined
   if (fenced !== undefined) {
     core.events.partition(group.toString(), 'partition_fenced', 'fact', { path: directory, to: fenced })
+    const detail = { to: fenced, createdRevision: createdRevision.toString() }
+    step({ step: 'incarnation', path: directory, verdict: 'set aside', detail })
     existed = false
   }
   await makeDurableDirectory(ports.disk, directory)
   if (claim.kind !== 'same') {
     await writePurgeGen(ports.disk, directory, { generation: 0n, createdRevision })
   }
-  const superblock = await GroupSuperblock.open(ports.disk, directory, ports.hash, core.identity)
-  const { offsetReservationLease } = config.partition
+  const superblock = await GroupSuperblock.open(ports.disk, directory, ports.hash, core.identity, core.config.rules)
+  const { offsetReservationLease, persist } = config.partition
   const partition = await openPartition({
     key,
     directory,
     createdRevision,
     replicaCount: core.identity.replicaCount,
-    settings: partitionSettings(settings),
+    settings: partitionSettings(settings, config.partition.segmentBytesMax),
+    ...(persist && { persist }),
     superblock: new PartitionSuperblock(superblock, () => core.tick),
     ...(offsetReservationLease !== undefined && { offsetLease: offsetReservationLease }),
     evictedRingOps: config.partition.evictedRingCapacity,
     evictedRingBytes: config.partition.evictedRingBytesMax,
     validateChecksum: config.validateChecksum,
+    rules: config.rules,
     host: partitionPorts(core, group.toString()),
   })
-  const restart = core.identity.replicaCount > 1 && (existed || occasion === 'boot')
+  // On a disk that this one replaces it may have acknowledged what it does not hold now.
+  const mayHaveLived = existed || occasion === 'boot' || createdRevision <= core.unwitnessedRevision
+  const restart = core.identity.replicaCount > 1 && mayHaveLived
   const restored = createGroup(
-    partitionGroupConfig(core, group),
+    partitionGroupConfig(core, group, createdRevision),
     restore(superblock, partition, restart),
     groupJournal(partition, superblock),
   )
@@ -93,19 +141,22 @@ function groupJournal(partition: Partition, superblock: GroupSuperblock): GroupJ
     floorOp: () => journal.floorOp(),
     mayAcknowledge: () => journal.mayAcknowledge(),
     purgeGeneration: () => partition.purgeGeneration,
-    connectsAbove(floor, toOp) {
-      const { lowestUnapplied, recoveredEnd } = partition.repairStanding()
-      if (lowestUnapplied !== undefined) return lowestUnapplied <= recoveredEnd
+    connectsAbove(floor, toOp, logEnd) {
+      const { lowestUnapplied, recoveredEnd, placeFrom = 0n } = partition.repairStanding(floor)
+      if (lowestUnapplied !== undefined) return lowestUnapplied <= recoveredEnd && lowestUnapplied >= placeFrom
       for (let op = floor + 1n; op <= toOp; op++) {
         const header = journal.header(Op(op))
         if (!header || header.operation === Operation.SendMessages) return false
       }
-      return true
+      if (logEnd > 0n) partition.endsAt(Offset(logEnd))
+      return logEnd === partition.logEnd()
     },
+    joinsDisk: (floor, toOp, whole) => partition.joinsDisk(floor, toOp, whole),
     standing: ({ logStart, firstBase }, head) =>
       partition.standing({ logStart: Offset(logStart), firstBase: Offset(firstBase) }, head),
     heldFrontier: () => ({
       held: partition.logEnd(),
+      committed: partition.committedEnd(),
       reserved: superblock.recorded?.offsetReserved ?? 0n,
     }),
   }
@@ -133,16 +184,24 @@ function restore(superblock: GroupSuperblock, partition: Partition, restart: boo
   }
 }
 
-/** A directory of a later incarnation means that this node has not learnt of that one yet. */
-async function claimFor(disk: Disk, directory: string, createdRevision: bigint): Promise<Claim> {
+/**
+ * A directory of a later incarnation means that this node has not learnt of that one yet. A lone node has nobody to learn it
+ * from: waiting would answer its readers like an empty partition, so there it is a refusal.
+ */
+async function claimFor({ ports, identity }: Core, directory: string, createdRevision: bigint): Promise<Claim> {
   try {
-    return await claimDirectory(disk, directory, createdRevision)
+    return await claimDirectory(ports.disk, directory, createdRevision)
   } catch (error) {
-    if (!(error instanceof PartitionRefused) || error.refusal !== 'IncarnationAhead') throw error
-    throw new MetadataBehind('MetadataBehind', `${directory} is of a later op than this node knows`, {
-      path: directory,
-    })
+    const waits = identity.replicaCount > 1 && error instanceof PartitionRefused && error.refusal === 'IncarnationAhead'
+    if (!waits) throw error
+    throw new MetadataBehind('MetadataBehind', error.message, error.context, { cause: error })
   }
+}
+
+async function hasLived(disk: Disk, directory: string): Promise<boolean> {
+  if (!(await exists(disk, directory))) return false
+  for (const slot of ['a', 'b']) if (await exists(disk, joinPath(directory, `superblock.${slot}`))) return true
+  return holdsSegments(disk, directory)
 }
 
 async function holdsSegments(disk: Disk, directory: string): Promise<boolean> {

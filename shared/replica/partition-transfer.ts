@@ -187,7 +187,7 @@ export class PartitionTransfer implements TransferPlane {
   install(offer: Offer, done: () => void): void {
     const offsets = decodeTransferredOffsets(this.offsets!.bytes, this.core.ports.hash)
     this.offsets = undefined
-    const { peer, commitMax } = offer
+    const { peer, commitMax, view } = offer
     const commitOp = Op(offer.commitOp)
     this.note('transfer_installing', { peer }, commitOp)
     this.core.pump.settle(
@@ -206,7 +206,13 @@ export class PartitionTransfer implements TransferPlane {
           },
           commitOp,
         )
-        this.host.step({ kind: 'transferInstalled', op: commitOp, commitMax: Op(commitMax), timestamp: Micros(0n) })
+        this.host.step({
+          kind: 'transferInstalled',
+          op: commitOp,
+          commitMax: Op(commitMax),
+          timestamp: Micros(0n),
+          view,
+        })
       },
       cause => {
         if (!(cause instanceof EngineError)) throw cause
@@ -215,6 +221,8 @@ export class PartitionTransfer implements TransferPlane {
         this.failures++
         this.note('transfer_abandoned', { peer, reason: cause.message, code: cause.code }, commitOp)
         this.abandonAt = this.core.tick + this.delayTicks('bad')
+        // Nothing is being changed on the disk until the next attempt.
+        this.host.step({ kind: 'transferStage', stage: 'awaiting_target' })
       },
     )
   }

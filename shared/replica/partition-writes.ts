@@ -13,7 +13,7 @@ import { type PartitionKey, packGroup } from '../protocol/groups.ts'
 import { type SendMessages, sendMessages } from '../protocol/messages.ts'
 import { Operation } from '../protocol/operations.ts'
 import type { Session } from './client-door.ts'
-import { checksumHolds, deny, denyWrite, type Exchange } from './exchange.ts'
+import { checksumHolds, deny, denyUnresolved, denyWrite, type Exchange } from './exchange.ts'
 import { isGranted, SEND } from './grants.ts'
 import { offsetFault } from './offset-faults.ts'
 import type { ReplicatedPartition } from './partition-host.ts'
@@ -72,7 +72,7 @@ export function sendRequest(parts: Parts, exchange: Exchange, session: Session) 
   const fault = batchFault(core.ports.hash, body.batch, messagesCount)
   if (fault !== undefined) return deny(parts, exchange, fault)
   const key = placement.choose(core.machine.state, stream, topic, partitioning)
-  if (!key) return deny(parts, exchange, ErrorCode.ResourceNotFound)
+  if (!key) return denyUnresolved(parts, exchange)
   if (!isGranted(core.machine.state, session.userId, SEND, key)) return deny(parts, exchange, ErrorCode.Unauthorized)
   clientWrite(parts, exchange, session, key, body.batch)
 }
@@ -149,7 +149,11 @@ function offer(parts: Parts, partition: ReplicatedPartition, request: PartitionW
   const at = (): DeniedAt => ({ view: group.view, commit: group.commitMax })
   if (!group.isPrimary()) {
     const normal = group.snapshot().status === 'normal'
-    const forwardable = normal && !request.forwarded && group.primary() !== parts.core.self
+    const forwardable =
+      normal &&
+      !request.forwarded &&
+      group.primary() !== parts.core.self &&
+      parts.core.config.rules.misroutedIsForwarded
     if (forwardable && parts.forwards.write(request, group.primary(), at())) return
     const reason = request.forwarded ? 'not the primary of the partition' : 'the partition has no primary to be reached'
     return request.answer.denied(ErrorCode.TransientNotAccepted, reason, at())

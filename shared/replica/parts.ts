@@ -6,6 +6,7 @@ import type { Forwards } from './forwards.ts'
 import type { MetadataHost } from './metadata-host.ts'
 import type { Partitions } from './partitions.ts'
 import type { Placement } from './placement.ts'
+import type { ReadBarrier } from './read-barrier.ts'
 
 export interface Parts {
   readonly core: Core
@@ -15,4 +16,5 @@ export interface Parts {
   readonly forwards: Forwards
   readonly placement: Placement
   readonly autoCommits: AutoCommits
+  readonly readBarrier: ReadBarrier
 }

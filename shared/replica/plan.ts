@@ -2,11 +2,13 @@
  * What a boot would do with a data directory (design.md §1, §7): the real boot, over an overlay that keeps every change to
  * itself, with the network cut off and no tick given. What it wrote there is what a boot would write.
  */
-import { EngineError } from '../bytes/errors.ts'
+import { DecodeError, EngineError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
 import { Micros, ReplicaId } from '../bytes/units.ts'
 import type { RecoveryStep } from '../partition/contract.ts'
-import { HEADER_BYTES, prepareLayout } from '../protocol/headers.ts'
+import { clusterId } from '../protocol/handshake.ts'
+import { HEADER_BYTES, type PrepareHeader, prepareLayout } from '../protocol/headers.ts'
+import { prepareIdentity } from '../protocol/seal.ts'
 import { type Disk, isNotFound } from '../storage/disk.ts'
 import { OverlayDisk } from '../storage/overlay-disk.ts'
 import type { Scheduler } from '../storage/ports.ts'
@@ -18,7 +20,10 @@ import type { ReplicaConfig, ReplicaPorts } from './contract.ts'
 import { DEFAULT_SETTINGS } from './default-settings.ts'
 import { METADATA_DIRECTORY } from './metadata-log.ts'
 
-/** Who a data directory belongs to, by its first superblock; without one, by its log, as a node of its own. */
+/**
+ * Who a data directory belongs to, by its first superblock; without one, by its log, as a node of its own. Where both are
+ * gone or damaged, a lone node of the default name is assumed: a boot has its identity from its configuration.
+ */
 export interface DirectoryIdentity {
   readonly cluster: bigint
   readonly replica: number
@@ -30,12 +35,24 @@ export interface BootPlan {
   /** `boots`, or the code of what would refuse it. */
   readonly verdict: string
   readonly message?: string
+  /** What a person should do about a refusal. */
+  readonly advice?: string
   readonly identity: DirectoryIdentity
   readonly steps: readonly RecoveryStep[]
   /** Partitions that the boot would refuse to serve. */
-  readonly refused: readonly { readonly path: string; readonly code: string; readonly message: string }[]
+  readonly refused: readonly PlannedRefusal[]
   readonly writes: readonly PlannedWrite[]
 }
+
+export interface PlannedRefusal {
+  readonly path: string
+  readonly code: string
+  readonly message: string
+  readonly advice?: string
+}
+
+const ASSUMED = 'assumed'
+const DEFAULT_CLUSTER_NAME = 'iggy-cluster'
 
 export interface PlanOptions {
   readonly hash: Hash
@@ -64,7 +81,7 @@ export async function bootOn(
   { hash, scheduler }: PlanOptions,
 ): Promise<Omit<BootPlan, 'identity' | 'writes'>> {
   const steps: RecoveryStep[] = []
-  const refused: { path: string; code: string; message: string }[] = []
+  const refused: PlannedRefusal[] = []
   const ports: ReplicaPorts = {
     disk,
     hash,
@@ -84,8 +101,10 @@ export async function bootOn(
         if (kind !== 'recovery_step') return 0
         const { step, path, verdict, ...detail } = data as Record<string, string>
         steps.push({ step: step!, path: path!, verdict: verdict!, detail })
-        if (step === 'partition' && verdict === 'refused')
-          refused.push({ path: path!, code: detail.code ?? '', message: detail.message ?? '' })
+        if (step === 'partition' && verdict === 'refused') {
+          const { code = '', message = '', advice } = detail
+          refused.push({ path: path!, code, message, ...(advice !== undefined && { advice }) })
+        }
         return 0
       },
       wantsFlow: () => false,
@@ -102,7 +121,8 @@ export async function bootOn(
     return { verdict, steps, refused }
   } catch (error) {
     if (!(error instanceof EngineError)) throw error
-    return { verdict: error.code, message: error.message, steps, refused }
+    const { advice } = error.context
+    return { verdict: error.code, message: error.message, ...(advice !== undefined && { advice }), steps, refused }
   }
 }
 
@@ -131,27 +151,39 @@ async function partitionDirectories(disk: Disk): Promise<string[]> {
 
 async function findIdentity(disk: Disk, partitions: readonly string[], hash: Hash): Promise<DirectoryIdentity> {
   for (const directory of [METADATA_DIRECTORY, ...partitions]) {
-    const { verdict } = await readSuperblock(disk, directory, hash)
-    if (verdict.kind !== 'present') continue
-    const { cluster, replicaId, replicaCount } = decodeVsrState(verdict.payload).state
-    return { cluster, replica: replicaId, replicaCount, foundIn: `${directory}/superblock.${verdict.winner}` }
-  }
-  const path = `${METADATA_DIRECTORY}/journal.wal`
-  if ((await listOrNothing(disk, METADATA_DIRECTORY)).includes('journal.wal')) {
-    const file = await disk.open(path, 'read')
-    try {
-      const bytes = new Uint8Array(HEADER_BYTES)
-      if ((await file.read(0, bytes)) === bytes.length) {
-        const { cluster, replica } = prepareLayout.decode(bytes)
-        return { cluster, replica, replicaCount: 1, foundIn: path }
-      }
-    } finally {
-      await file.close()
+    const { a, b } = await readSuperblock(disk, directory, hash)
+    // Beside a damaged slot the boot refuses the other one, but whose it is can be read.
+    for (const { slot, class: read } of [a, b]) {
+      if (read.kind !== 'valid') continue
+      const { cluster, replicaId, replicaCount } = decodeVsrState(read.payload).state
+      return { cluster, replica: replicaId, replicaCount, foundIn: `${directory}/superblock.${slot}` }
     }
   }
+  const path = `${METADATA_DIRECTORY}/journal.wal`
+  const names = await listOrNothing(disk, METADATA_DIRECTORY)
+  const header = names.includes('journal.wal') ? await firstHeader(disk, path, hash) : undefined
+  if (header) return { cluster: header.cluster, replica: header.replica, replicaCount: 1, foundIn: path }
+  if (names.length > 0 || partitions.length > 0)
+    return { cluster: clusterId(DEFAULT_CLUSTER_NAME), replica: 0, replicaCount: 1, foundIn: ASSUMED }
   throw new EngineError('NoIdentity', 'neither a superblock nor a log says whose directory this is', {
     advice: 'name the directory of one node, the one with metadata/ and streams/ in it',
   })
+}
+
+/** Of the first entry of the log, unless it is damaged. */
+async function firstHeader(disk: Disk, path: string, hash: Hash): Promise<PrepareHeader | undefined> {
+  const file = await disk.open(path, 'read')
+  try {
+    const bytes = new Uint8Array(HEADER_BYTES)
+    if ((await file.read(0, bytes)) < bytes.length) return undefined
+    const header = prepareLayout.decode(bytes)
+    return header.checksum === 0n || header.checksum === prepareIdentity(hash, bytes) ? header : undefined
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    return undefined
+  } finally {
+    await file.close()
+  }
 }
 
 /** Puts 74-byte records in the place of 66-byte ones, in the overlay only. */

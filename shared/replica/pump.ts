@@ -27,7 +27,7 @@ export class Pump {
     try {
       // An index instead of shift: a burst of completions stays linear.
       for (let at = 0; at < this.queue.length; at++) {
-        this.queue[at]!()
+        this.runTask(this.queue[at]!)
         if (this.over) break
       }
     } catch (error) {
@@ -37,6 +37,14 @@ export class Pump {
     } finally {
       this.queue.length = 0
       this.running = false
+    }
+  }
+
+  private runTask(task: () => void): void {
+    try {
+      task()
+    } catch (error) {
+      if (!(error instanceof TaskAbandoned)) throw error
     }
   }
 
@@ -52,3 +60,6 @@ export class Pump {
     this.over = true
   }
 }
+
+/** Ends a task half way, on purpose: what it was about has been given up, and the tasks behind it go on. */
+export class TaskAbandoned extends Error {}

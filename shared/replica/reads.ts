@@ -45,13 +45,19 @@ const READERS: ReadonlyMap<number, Reader> = new Map<number, Reader>([
   [
     ClientCommands.getClient.code,
     reader(ClientCommands.getClient, (parts, { clientId }) => {
-      const found = [...parts.door.connections.values()].find(connection => clientNumber(connection) === clientId)
+      const found = outside(parts).find(connection => clientNumber(connection) === clientId)
       return found && { ...withoutCount(clientInfo(found)), groups: [] }
     }),
   ],
+  [ClientCommands.listClients.code, reader(ClientCommands.listClients, parts => outside(parts).map(clientInfo))],
   [
-    ClientCommands.listClients.code,
-    reader(ClientCommands.listClients, parts => [...parts.door.connections.values()].map(clientInfo)),
+    ClientCommands.listTokens.code,
+    reader(ClientCommands.listTokens, (parts, _request, { connection }) => {
+      const own = parts.core.machine.state.tokens.get(connection.session?.userId ?? NO_USER) ?? []
+      return own
+        .map(({ name, expiryAt }) => ({ name, expiryAt: expiryAt ?? Micros(0n) }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
+    }),
   ],
   [
     ClientCommands.getStream.code,
@@ -90,6 +96,17 @@ const READERS: ReadonlyMap<number, Reader> = new Map<number, Reader>([
   ],
 ])
 
+/** What says nothing of the replicated state: the node, its connections, the options there are. */
+const BESIDE_STATE: ReadonlySet<number> = new Set(
+  [
+    ClientCommands.roster,
+    ClientCommands.describeOptions,
+    ClientCommands.me,
+    ClientCommands.getClient,
+    ClientCommands.listClients,
+  ].map(({ code }) => code),
+)
+
 /** A NonReplicated request of a bound connection. */
 export function readRequest(parts: Parts, exchange: Exchange) {
   const { code } = exchange.header
@@ -103,6 +120,15 @@ export function readRequest(parts: Parts, exchange: Exchange) {
     const status = commandOfCode(code) ? ErrorCode.FeatureUnavailable : ErrorCode.InvalidCommand
     return deny(parts, exchange, status)
   }
+  if (BESIDE_STATE.has(code)) return answerRead(parts, exchange, read)
+  parts.readBarrier.pass(
+    parts.core.tick,
+    () => answerRead(parts, exchange, read),
+    () => deny(parts, exchange, ErrorCode.TransientNotAccepted),
+  )
+}
+
+function answerRead(parts: Parts, exchange: Exchange, read: Reader) {
   try {
     const body = read(parts, exchange)
     exchange.answer(localReply(exchange.header, { commit: parts.metadata.group.commitMax }, body))
@@ -127,6 +153,9 @@ export function roster({ core, metadata }: Parts): Roster {
     })),
   }
 }
+
+/** Connections of the protocol itself; sessions of HTTP are not shown (§3.1). */
+const outside = ({ door }: Parts): Connection[] => [...door.connections.values()].filter(({ local }) => !local)
 
 const clientNumber = (connection: Connection): number => connection.id >>> 0
 

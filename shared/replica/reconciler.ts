@@ -7,8 +7,8 @@ import { EngineError } from '../bytes/errors.ts'
 import { GroupId, Offset } from '../bytes/units.ts'
 import type { CommittedPartition } from '../metadata/state.ts'
 import type { Core } from './core.ts'
-import { partitionDirectory, type ReplicatedPartition } from './partition-host.ts'
-import { MetadataBehind, openLocalPartition, removePartitionDirectory } from './partition-open.ts'
+import { partitionDirectory, type ReplicatedPartition, type Tombstone } from './partition-host.ts'
+import { MetadataBehind, openLocalPartition, PartitionUnreadable, removePartitionDirectory } from './partition-open.ts'
 import type { Partitions } from './partitions.ts'
 
 /** Ticks between two passes that nothing woke: 1 s. */
@@ -28,7 +28,10 @@ export class Reconciler {
   /** Groups with a build or a removal under way. */
   private readonly busy = new Set<GroupId>()
   private readonly failures = new Map<GroupId, Failure>()
+  /** Who holds back which deletion, as it was last said. */
+  private readonly held = new WeakMap<ReplicatedPartition, string>()
   private nextPass = 0
+  private woken = false
   private stopped = false
 
   constructor(core: Core, partitions: Partitions) {
@@ -38,7 +41,12 @@ export class Reconciler {
 
   /** The topology may have changed. Runs behind the task that is running, so once for a burst of ops costs little. */
   wake(): void {
-    this.core.pump.post(() => this.pass())
+    if (this.woken) return
+    this.woken = true
+    this.core.pump.post(() => {
+      this.woken = false
+      this.pass()
+    })
   }
 
   tick(): void {
@@ -58,7 +66,7 @@ export class Reconciler {
       const wanted = committed.get(group)
       // Its directory must not go from under a purge; the end of that brings the next pass.
       if (this.busy.has(group)) continue
-      if (wanted?.createdRevision !== partition.createdRevision) this.remove(group, partition)
+      if (wanted?.createdRevision !== partition.createdRevision || partition.startsOver) this.remove(group, partition)
       else if (this.core.tick >= (this.failures.get(group)?.retryAt ?? 0)) {
         this.keepUp(group, partition, wanted)
       }
@@ -88,12 +96,27 @@ export class Reconciler {
       this.work(group, log.purge(purgeGeneration), done => (done ? 'go_on' : refused))
       return
     }
+    if (deletedUpToOffset === 0n) return
     const oldest = log.info().segments[0]
-    const behind = oldest?.sealed && oldest.endOffset <= deletedUpToOffset && deletedUpToOffset > 0n
+    const behind = oldest?.sealed && oldest.endOffset <= deletedUpToOffset
     // What a consumer's offset holds back is asked for again a period later, not at once.
-    if (behind) {
-      this.work(group, log.removeSegments(Offset(deletedUpToOffset)), ({ removed }) => (removed > 0 ? 'go_on' : 'wait'))
+    if (!behind) return
+    this.work(group, log.removeSegments(Offset(deletedUpToOffset)), ({ removed, heldBy }) => {
+      this.noteHeld(partition, heldBy, deletedUpToOffset)
+      return removed > 0 ? 'go_on' : 'wait'
+    })
+  }
+
+  /** Once for each consumer and watermark: the wait may last for days. */
+  private noteHeld(partition: ReplicatedPartition, consumer: string | undefined, upTo: bigint): void {
+    const what = consumer && `${consumer} ${upTo}`
+    if (this.held.get(partition) === what) return
+    if (consumer === undefined) {
+      this.held.delete(partition)
+      return
     }
+    this.held.set(partition, `${consumer} ${upTo}`)
+    this.core.events.group(partition.group, 'retention_held', 'fact', { consumer, upTo: upTo.toString() })
   }
 
   private work<T>(group: GroupId, work: Promise<T>, judge: (result: T) => 'go_on' | 'wait' | EngineError): void {
@@ -128,7 +151,7 @@ export class Reconciler {
       },
       cause => {
         this.busy.delete(group)
-        if (cause instanceof MetadataBehind) this.backOff(group, cause)
+        if (cause instanceof MetadataBehind || cause instanceof PartitionUnreadable) this.backOff(group, cause)
         else this.refuse(group, wanted, cause)
       },
     )
@@ -162,13 +185,13 @@ export class Reconciler {
 
   private remove(group: GroupId, partition: ReplicatedPartition): void {
     if (this.partitions.live.get(group) === partition) this.partitions.live.delete(group)
-    this.partitions.parking.discard(group, 'the partition was deleted')
-    // A stop must not delete what it merely came too late to adopt.
+    // A stop must not delete what it merely came too late to adopt, and what starts over is built again by the next pass.
     const wanted = this.core.machine.state.partition(partition.key)
     const deleted = wanted?.createdRevision !== partition.createdRevision
+    if (deleted) this.partitions.parking.discard(group, 'the partition was deleted')
     this.busy.add(group)
     const work = async () => {
-      await partition.abandon()
+      await (deleted ? partition.abandon() : partition.leave())
       if (deleted) await removePartitionDirectory(this.core.ports.disk, partitionDirectory(partition.key))
     }
     this.core.pump.settle(
@@ -187,7 +210,8 @@ export class Reconciler {
   }
 
   private backOff(group: GroupId, cause: unknown): void {
-    const count = (this.failures.get(group)?.count ?? 0) + 1
+    // What waits for the metadata waits for no disk: it is looked at again each second.
+    const count = cause instanceof MetadataBehind ? 1 : (this.failures.get(group)?.count ?? 0) + 1
     const wait = Math.min(BACKOFF_TICKS * 2 ** Math.min(count - 1, 10), BACKOFF_TICKS_MAX)
     this.failures.set(group, { count, retryAt: this.core.tick + wait })
     const message = cause instanceof Error ? cause.message : String(cause)
@@ -195,7 +219,7 @@ export class Reconciler {
   }
 }
 
-export function tombstoneOf(wanted: CommittedPartition, cause: unknown) {
+export function tombstoneOf(wanted: CommittedPartition, cause: unknown): Tombstone {
   const error = cause instanceof EngineError ? cause : undefined
   return {
     key: wanted.key,
@@ -203,5 +227,6 @@ export function tombstoneOf(wanted: CommittedPartition, cause: unknown) {
     code: error?.code ?? 'Unknown',
     message: cause instanceof Error ? cause.message : String(cause),
     path: error?.context.path ?? partitionDirectory(wanted.key),
+    advice: error?.context.advice,
   }
 }

@@ -9,12 +9,13 @@ import { parseReplicaFrame } from '../protocol/frames.ts'
 import { METADATA_GROUP } from '../protocol/groups.ts'
 import { isMetadata, isPartition, Operation } from '../protocol/operations.ts'
 import { EvictionReason, localReply } from '../protocol/replies.ts'
+import { ExitStatus } from '../storage/ports.ts'
 import { AutoCommits } from './auto-commits.ts'
 import { Cleaner } from './cleaner.ts'
 import { ClientDoor } from './client-door.ts'
 import type { Replica } from './contract.ts'
 import type { Core } from './core.ts'
-import { DRAIN_TICKS_MAX, Drain } from './drain.ts'
+import { DRAIN_TICKS_MAX, isDrained as isGroupDrained } from './drain.ts'
 import { deny, type Exchange, evict } from './exchange.ts'
 import { Forwards } from './forwards.ts'
 import { frameGroup } from './frame-group.ts'
@@ -29,9 +30,11 @@ import type { Partitions } from './partitions.ts'
 import type { Parts } from './parts.ts'
 import { Placement } from './placement.ts'
 import type { LinkMark } from './ports.ts'
+import { ReadBarrier } from './read-barrier.ts'
 import { readRequest } from './reads.ts'
 import { Reconciler } from './reconciler.ts'
 import { login, logout, logoutLost } from './sessions.ts'
+import { TokenCleaner } from './token-cleaner.ts'
 
 /** Legacy logins, which name no protocol version (wire.md §2.4). */
 const LEGACY_LOGINS: ReadonlySet<number> = new Set([38, 44])
@@ -72,7 +75,9 @@ export function assembleReplica(
   const reconciler = new Reconciler(core, partitions)
   const cleaner = new Cleaner(core, partitions)
   const group = createGroup(metadataGroupConfig(core), restore, wal)
+  core.metadataSettled = () => group.pastRecoveryBarrier
   const metadata = new MetadataHost(core, group, wal, superblock, () => reconciler.wake())
+  const tokenCleaner = new TokenCleaner(core, metadata)
   const forwards: Forwards = new Forwards(core, () => parts)
   const door = new ClientDoor(core, {
     request: exchange => dispatch(parts, exchange),
@@ -80,12 +85,16 @@ export function assembleReplica(
   })
   const autoCommits: AutoCommits = new AutoCommits(() => parts)
   const placement = new Placement(core.ports.hash)
-  const parts: Parts = { core, metadata, partitions, door, forwards, placement, autoCommits }
-  const drain = new Drain()
+  const readBarrier = new ReadBarrier(group, core.config.timers)
+  const parts: Parts = { core, metadata, partitions, door, forwards, placement, autoCommits, readBarrier }
   let drained: (() => void) | undefined
   let drainUntil = Number.POSITIVE_INFINITY
 
-  const groups = () => [metadata.group, ...[...partitions.live.values()].map(partition => partition.group)]
+  const isDrained = () => {
+    if (!isGroupDrained(metadata.host, core.tick)) return false
+    for (const { host } of partitions.live.values()) if (!isGroupDrained(host, core.tick)) return false
+    return true
+  }
 
   const tick = () => {
     core.tick++
@@ -94,20 +103,20 @@ export function assembleReplica(
     core.pending.expire(core.tick)
     forwards.tick()
     autoCommits.tick()
+    readBarrier.tick(core.tick)
     partitions.parking.expire(core.tick)
     reconciler.tick()
     cleaner.tick()
-    drain.observe(groups, core.tick)
-    if (!drained) return
-    if (core.tick >= drainUntil || groups().every(candidate => drain.isDone(candidate, core.tick))) drained()
+    tokenCleaner.tick()
+    if (drained && (core.tick >= drainUntil || isDrained())) drained()
   }
 
   const peerFrame = (from: ReplicaId, bytes: Uint8Array, mark: LinkMark) => {
     const id = frameGroup(bytes)
     if (id === METADATA_GROUP) {
-      metadata.frame(from, bytes)
+      metadata.frame(from, bytes, mark)
     } else if (id !== undefined) {
-      partitions.frame(id, from, bytes, core.tick)
+      partitions.frame(id, from, bytes, mark, core.tick)
     } else {
       try {
         forwards.frame(from, parseReplicaFrame(core.ports.hash, bytes), mark)
@@ -124,8 +133,11 @@ export function assembleReplica(
   }
 
   const close = async () => {
-    for (const partition of partitions.live.values()) await partition.close()
+    core.stopping.begin()
+    for (const [id, partition] of partitions.live) await core.stopping.closed(id.toString(), partition.close())
     await wal.close()
+    const { failure } = core.stopping
+    if (failure) core.ports.halt.fatal(ExitStatus.FailedPersist, failure)
     core.pump.end()
   }
 
@@ -154,7 +166,7 @@ export function assembleReplica(
         core.events.node('peer_disconnected', { peer })
         forwards.peerLost(peer)
       }),
-    clientConnected: (connection, address) => core.pump.post(() => door.connected(connection, address)),
+    clientConnected: (connection, address, local) => core.pump.post(() => door.connected(connection, address, local)),
     clientFrame: (connection, bytes) => core.pump.post(() => door.frame(connection, bytes)),
     clientClosed: connection => core.pump.post(() => door.closed(connection)),
     stop: () => {

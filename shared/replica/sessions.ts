@@ -4,6 +4,7 @@
  * not its primary hands them over.
  */
 import { Checksum, type ClientId, U64_MAX } from '../bytes/units.ts'
+import { isExpired, tokenByHash, tokenHash } from '../metadata/tokens.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import { NO_BODY } from '../protocol/frames.ts'
 import { Operation } from '../protocol/operations.ts'
@@ -49,16 +50,19 @@ export function login(parts: Parts, exchange: Exchange) {
     })
     return
   }
-  const { password, token } = attempt
-  if (!password) {
-    // No tokens are kept yet, so none is right.
-    evict(parts, exchange, token ? EvictionReason.InvalidToken : EvictionReason.MalformedLogin)
+  const { core } = parts
+  const verified = exchange.connection.local?.userId
+  if (verified !== undefined) {
+    if (core.machine.state.users.get(verified)?.status === 'active') register(parts, exchange, verified)
+    else evict(parts, exchange, EvictionReason.UserInactive)
     return
   }
-  const { core } = parts
-  const user = core.machine.state.userByName(password.username)
-  const rejected = () => evict(parts, exchange, token ? EvictionReason.InvalidToken : EvictionReason.InvalidCredentials)
-  if (user?.status !== 'active' || !withinLimits(password.username, password.password)) {
+  const { password, token } = attempt
+  const user = password && core.machine.state.userByName(password.username)
+  // A password that is wrong may still be a token that is right: the two shapes have no tag (§2.2).
+  const rejected = () =>
+    token ? tokenLogin(parts, exchange, token.token) : refused(parts, exchange, password !== undefined)
+  if (!password || user?.status !== 'active' || !withinLimits(password.username, password.password)) {
     rejected()
     return
   }
@@ -67,6 +71,18 @@ export function login(parts: Parts, exchange: Exchange) {
     right => (right ? register(parts, exchange, user.id) : rejected()),
     rejected,
   )
+}
+
+const refused = (parts: Parts, exchange: Exchange, wrongPassword: boolean) =>
+  evict(parts, exchange, wrongPassword ? EvictionReason.InvalidCredentials : EvictionReason.MalformedLogin)
+
+function tokenLogin(parts: Parts, exchange: Exchange, secret: string) {
+  const { machine, ports } = parts.core
+  const token = tokenByHash(machine.state, tokenHash(secret))
+  const user = token && machine.state.users.get(token.userId)
+  if (!user || isExpired(token, ports.clock.nowMicros())) return evict(parts, exchange, EvictionReason.InvalidToken)
+  if (user.status !== 'active') return evict(parts, exchange, EvictionReason.UserInactive)
+  register(parts, exchange, user.id)
 }
 
 function readAttempt(body: Uint8Array): LoginAttempt | undefined {

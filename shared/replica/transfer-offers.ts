@@ -114,6 +114,7 @@ export class TransferOffers {
   }
 
   tick(): void {
+    if (this.offers.size === 0) return
     for (const [from, offer] of this.offers) {
       const age = this.core.tick - offer.touchedAt
       if (age > (offer.served ? SERVED_TICKS_MAX : IDLE_TICKS_MAX)) this.drop(from)

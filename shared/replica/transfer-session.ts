@@ -104,6 +104,10 @@ export class TransferSession {
     return this.session !== undefined || this.installing !== undefined
   }
 
+  get installs(): boolean {
+    return this.installing !== undefined
+  }
+
   /** The group cannot repair itself: fetch from `peer`. A later call replaces a session, but never an install. */
   need(peer: ReplicaId): void {
     if (this.installing !== undefined) return
@@ -158,10 +162,8 @@ export class TransferSession {
     const { session } = this
     if (session === undefined) return
     if (this.host.group.transferStage === 'idle') {
-      // Its probes stayed unanswered and it votes now; whoever leads then says whether it must fetch.
       this.session = undefined
-      this.plane.ended?.()
-      this.say('transfer_abandoned', { peer: session.peer, reason: 'the group went on without it' })
+      this.left(session)
       return
     }
     if (session.busy || ++session.idleTicks < STALL_TICKS) return
@@ -278,9 +280,10 @@ export class TransferSession {
 
   private finish(session: Session) {
     this.session = undefined
+    this.host.step({ kind: 'transferStage', stage: 'installing' })
+    if (this.host.group.transferStage !== 'installing') return this.left(session)
     this.installing = session
     try {
-      this.host.step({ kind: 'transferStage', stage: 'installing' })
       this.plane.install(session.offer!, () => {
         this.installing = undefined
       })
@@ -342,6 +345,12 @@ export class TransferSession {
     const length = Math.min(missing, CHUNK_BYTES_MAX, this.core.config.messageBytesMax - 256)
     const fields = { ...origin, offset: BigInt(session.received), length, artifact: session.whole }
     replicaLinks.send(session.peer, sealFrame(hash, 'RequestStateChunk', fields))
+  }
+
+  /** The probes of the group stayed unanswered, or it leads: whoever leads says whether it must fetch. */
+  private left({ peer }: Session): void {
+    this.plane.ended?.()
+    this.say('transfer_abandoned', { peer, reason: 'the group went on without it' })
   }
 
   private progressed(session: Session): void {

@@ -7,6 +7,7 @@ import { Command } from '../../protocol/commands.ts'
 import { packGroup } from '../../protocol/groups.ts'
 import { type PrepareHeader, prepareLayout } from '../../protocol/headers.ts'
 import { Operation } from '../../protocol/operations.ts'
+import { RULES_ON } from '../../protocol/rules.ts'
 import type { Disk } from '../../storage/disk.ts'
 import type { Applied, Partition, PartitionHost, PartitionOptions, PartitionSettings } from '../contract.ts'
 
@@ -87,6 +88,7 @@ export const testOptions = (host: PartitionHost, settings: Partial<PartitionSett
   evictedRingOps: 4096,
   evictedRingBytes: 16 * 1024 * 1024,
   validateChecksum: true,
+  rules: RULES_ON,
   host,
 })
 

@@ -51,6 +51,7 @@ export class Solo {
   private replica!: Replica
   private readonly answers = new Map<ConnectionId, Uint8Array[]>()
   private readonly closed = new Set<ConnectionId>()
+  private drawn = 0
 
   private constructor(disk: Disk) {
     this.disk = disk
@@ -124,7 +125,7 @@ export class Solo {
     return {
       disk: this.disk,
       clock: { nowMicros: () => Micros(this.wallMicros), monoMicros: () => 0 },
-      entropy: { u64: () => 7n, bytes: (length: number) => new Uint8Array(length) },
+      entropy: { u64: () => 7n, bytes: (length: number) => new Uint8Array(length).fill(this.drawn++) },
       scheduler: { yield: breathe },
       hash,
       halt: {
