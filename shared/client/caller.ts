@@ -11,6 +11,7 @@
  * Everything ends with the budget of the call. With `retry: false` every answer goes to the caller as it comes.
  */
 import type { Hash } from '../bytes/hash.ts'
+import type { ClientId } from '../bytes/units.ts'
 import { type Codec, decodeBody, encodeBody } from '../protocol/codec.ts'
 import { type ClientCommand, ClientCommands, commandOfCode } from '../protocol/command-codes.ts'
 import { ErrorCode, errorText, isTransient } from '../protocol/error-codes.ts'
@@ -40,6 +41,8 @@ export interface ClientOptions {
   readonly budgetMs?: number
   /** Wait for one answer; the connection is given up after it. Default 10 s. */
   readonly requestTimeoutMs?: number
+  /** The id that the client always comes under. Default: drawn, and another one for each login. */
+  readonly clientId?: ClientId
   readonly sdkName?: string
   readonly sdkVersion?: string
 }
@@ -85,7 +88,7 @@ export class Caller {
     this.options = options
     this.endpoints = new Endpoints(options.endpoints)
     this.credentials = options.credentials
-    this.identity = new ClientIdentity(ports.entropy, options.hash)
+    this.identity = new ClientIdentity(ports.entropy, options.hash, options.clientId)
   }
 
   /** Where the client is connected, if it is. */

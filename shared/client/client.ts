@@ -18,6 +18,7 @@ import type { Stream, StreamDetails } from '../protocol/streams.ts'
 import type { ClientDetails, ClientInfo, Stats } from '../protocol/system.ts'
 import { type OptionEntry, type TlvPair, userHeaders } from '../protocol/tlv.ts'
 import type { TopicDetails, TopicHeader } from '../protocol/topics.ts'
+import type { TokenInfo } from '../protocol/users.ts'
 import { Caller } from './caller.ts'
 import { randomU128 } from './identity.ts'
 import { type TopicOptions, topicOptions } from './topic-options.ts'
@@ -81,6 +82,23 @@ export class Client extends Caller {
   }
   clients(): Promise<readonly ClientInfo[]> {
     return this.call(ClientCommands.listClients, {})
+  }
+
+  /**
+   * The secret of a new token of this user. It is given once: a repeated request is answered 51, and so is a name that is
+   * taken. `expiryMicros` counts from now; 0: never.
+   * @throws ClientError PersonalAccessTokenAlreadyExists, PersonalAccessTokensLimitReached …
+   */
+  async createToken(name: string, expiryMicros = 0n): Promise<string> {
+    return (await this.call(ClientCommands.createToken, { name, expiry: expiryMicros })).token
+  }
+  /** The tokens of this user by name, without their secrets. */
+  tokens(): Promise<readonly TokenInfo[]> {
+    return this.call(ClientCommands.listTokens, {})
+  }
+  /** @throws ClientError ResourceNotFound. */
+  async deleteToken(name: string): Promise<void> {
+    await this.call(ClientCommands.deleteToken, { name })
   }
 
   /** @throws ClientError StreamNameAlreadyExists … */

@@ -12,15 +12,18 @@ import type { ClientEntropy } from './ports.ts'
 export class ClientIdentity {
   private readonly entropy: ClientEntropy
   private readonly hash: Hash
+  private readonly fixed: ClientId | undefined
   private client: ClientId
   private boundSession = 0n
   private counter = 1n
   private registered = false
 
-  constructor(entropy: ClientEntropy, hash: Hash) {
+  /** @param fixed the id of every login: who comes back after a crash is then known to the client table */
+  constructor(entropy: ClientEntropy, hash: Hash, fixed?: ClientId) {
     this.entropy = entropy
     this.hash = hash
-    this.client = freshClientId(entropy)
+    this.fixed = fixed
+    this.client = fixed ?? freshClientId(entropy)
   }
 
   /** 0 until a login is answered. */
@@ -44,7 +47,7 @@ export class ClientIdentity {
   frame(operation: number, code: number, body: Uint8Array): Uint8Array {
     let request = this.counter
     if (operation === Operation.Register) {
-      if (this.registered) this.client = freshClientId(this.entropy)
+      if (this.registered) this.client = this.fixed ?? freshClientId(this.entropy)
       this.registered = true
       this.counter = 1n
       this.boundSession = 0n

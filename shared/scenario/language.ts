@@ -5,6 +5,8 @@
  * waiting is always for a predicate with a deadline.
  */
 import type { TopicOptions } from '../client/topic-options.ts'
+import type { EvidenceItem } from './evidence.ts'
+import type { SurgeryRecord } from './surgeon.ts'
 
 /** A node by number, or by what it is when the step runs: primary or a backup of a group. */
 export type NodeRef =
@@ -24,17 +26,23 @@ export interface ClusterSpec {
   readonly settings?: Readonly<Record<string, string | number | boolean>>
 }
 
+/** All of it; any part of it; all but what index files, or log files, have; only one page of 4 KiB of each log file. */
+export type Loss = 'drop' | 'part' | 'keep-index' | 'keep-log' | { readonly logPage: number }
+
 /** Where in a file an edit happens. Negative positions count from the end. */
 export type Address =
   | { readonly byte: number }
   | { readonly fraction: number }
   /** Metadata log: the nth entry (negative: from the end). */
   | { readonly walEntry: number; readonly part: 'header' | 'body'; readonly offset: number }
+  /** Metadata log: the entry of this op. */
+  | { readonly walOp: number; readonly part: 'header' | 'body'; readonly offset: number }
   /** Segment: the nth batch. */
   | { readonly batch: number; readonly part: 'header' | 'body'; readonly offset: number }
   /** Index: the nth entry of 24 bytes. */
   | { readonly indexEntry: number; readonly offset: number }
 
+/** `superblock.newest` and `superblock.oldest` in a path name the slot with the higher and the lower sequence. */
 export type FileEdit =
   | { readonly edit: 'truncate'; readonly path: string; readonly to: Address }
   | { readonly edit: 'append'; readonly path: string; readonly hex: string; readonly times?: number }
@@ -52,6 +60,13 @@ export type FailpointEffect =
   | { readonly effect: 'error'; readonly error: 'Io' | 'NoSpace' }
   | { readonly effect: 'delay'; readonly ms: number }
   | { readonly effect: 'hold' }
+  /** Nothing: it is only counted how often the point is reached (predicate `reached`). */
+  | { readonly effect: 'count' }
+
+/** Options of a topic as plain JSON: 64-bit values are decimal text. */
+export type ScenarioTopicOptions = {
+  readonly [Name in keyof TopicOptions]: bigint extends TopicOptions[Name] ? string : TopicOptions[Name]
+}
 
 /** A request of a client. `as` names its outcome for later predicates. */
 export type ClientRequest =
@@ -62,7 +77,7 @@ export type ClientRequest =
       readonly stream: string
       readonly topic: string
       readonly partitions: number
-      readonly options?: TopicOptions
+      readonly options?: ScenarioTopicOptions
     }
   | { readonly request: 'deleteTopic'; readonly stream: string; readonly topic: string }
   | { readonly request: 'purgeTopic'; readonly stream: string; readonly topic: string }
@@ -81,6 +96,8 @@ export type ClientRequest =
       readonly partition: number
       readonly from: 'first' | 'last' | { readonly offset: string }
       readonly count: number
+      /** So many polls (default 1), each from behind what the one before has brought; the answer is all that they brought. */
+      readonly polls?: number
     }
   | { readonly request: 'listStreams' }
   | { readonly request: 'ping' }
@@ -97,9 +114,14 @@ export interface LoadSpec {
   readonly pauseMs: number
 }
 
+/** Log and index of a persist: one behind the other, or side by side. */
+export type Halves = 'serial' | 'concurrent'
+
 export type Action =
   | { readonly do: 'start'; readonly nodes: readonly NodeRef[] | 'all' }
-  | { readonly do: 'kill' | 'terminate' | 'pause' | 'resume' | 'wipe'; readonly nodes: readonly NodeRef[] | 'all' }
+  | { readonly do: 'terminate' | 'pause' | 'resume' | 'wipe'; readonly nodes: readonly NodeRef[] | 'all' }
+  /** `loss`: what the disk loses of what was not synced, as at a loss of power; default: nothing, as with SIGKILL. */
+  | { readonly do: 'kill'; readonly nodes: readonly NodeRef[] | 'all'; readonly loss?: Loss }
   /** Frames of this direction are lost in silence. `command`: only frames of this command byte. */
   | { readonly do: 'cut' | 'heal'; readonly from: NodeRef; readonly to: NodeRef; readonly command?: number }
   /** Keeps the next `count` frames of a command until `release`. */
@@ -122,8 +144,12 @@ export type Action =
       readonly times?: number
     }
   | { readonly do: 'disarm'; readonly node: NodeRef; readonly point: string }
+  /** How log and index of a persist are written, from the node's next start on: a switch for measuring, of a node alone. */
+  | { readonly do: 'measure'; readonly node: NodeRef; readonly halves: Halves }
   /** Of a node without a process. */
   | { readonly do: 'edit'; readonly node: NodeRef; readonly edits: readonly FileEdit[] }
+  /** Takes back the last edit of a node's files that stands; the node has no process, and the file is as that edit left it. */
+  | { readonly do: 'undo'; readonly node: NodeRef }
   | { readonly do: 'skewClock'; readonly node: NodeRef; readonly byMs: number }
   /** One request; `expect`: `ok` (default), `any`, or the names of the errors that are right. */
   | {
@@ -143,6 +169,8 @@ export type Action =
       readonly followLeader?: boolean
       readonly retry?: boolean
       readonly budgetMs?: number
+      /** Client id that it always comes under: a client of the same id that starts over asks as request 1 again. */
+      readonly identity?: number
     }
   | { readonly do: 'closeClient'; readonly client: string }
   | { readonly do: 'startLoad'; readonly load: string; readonly spec: LoadSpec }
@@ -196,14 +224,15 @@ export type Predicate =
   | { readonly oneLeader: GroupRef }
   | { readonly process: NodeRef; readonly state: ProcessState; readonly exit?: number; readonly code?: string }
   | { readonly file: FileRef; readonly exists: boolean }
-  | { readonly file: FileRef; readonly length: Comparison; readonly value: number }
+  | { readonly file: FileRef; readonly length: Comparison; readonly value: number | FileLength }
   | { readonly fileUnchanged: string }
   /** A field of the newest valid slot, by a decoder of its own. */
   | {
       readonly superblock: { readonly node: NodeRef; readonly directory: string }
       readonly field: 'view' | 'logView' | 'commitMax' | 'checkpointOp' | 'offsetFrontier' | 'offsetReserved'
       readonly is: Comparison
-      readonly value: Scalar
+      /** Or the same field in a superblock of the same name on another node. */
+      readonly value: Scalar | { readonly on: NodeRef }
     }
   /** `.log` files of a partition are equal on these nodes: sealed ones whole, the last one a prefix of the longest. */
   | { readonly sameLogs: GroupRef; readonly nodes?: readonly NodeRef[] }
@@ -211,9 +240,30 @@ export type Predicate =
   /** Payloads that a poll answered, in order. */
   | { readonly outcome: string; readonly payloads: readonly string[] }
   | { readonly outcome: string; readonly baseOffset: Comparison; readonly value: Scalar }
+  /** Time from the request to its answer, which is a success. */
+  | { readonly outcome: string; readonly tookMs: Comparison; readonly value: number }
+  /** Two requests were answered with the same bytes. */
+  | { readonly outcome: string; readonly sameReplyAs: string }
+  /** Median of the times of several requests, all of which have succeeded: in ms, or in percent of that of others. */
+  | {
+      readonly medianOf: readonly string[]
+      readonly tookMs: Comparison
+      readonly value: number | { readonly percent: number; readonly ofMedian: readonly string[] }
+    }
+  /** How often an armed point of a node was reached in the life that runs now, whatever happened there. */
+  | {
+      readonly reached: { readonly node: NodeRef; readonly point: string }
+      readonly is: Comparison
+      readonly value: number
+    }
+  /** The longest time for which the node's process was busy with one thing and answered nobody, since it started. */
+  | { readonly pauseOf: NodeRef; readonly is: Comparison; readonly valueMs: number }
   | { readonly load: string; readonly counts: Readonly<Partial<Record<LoadCount, readonly [Comparison, number]>>> }
 
 export type LoadCount = 'sent' | 'acked' | 'unknown' | 'refused' | 'readBack' | 'lost' | 'duplicate' | 'corrupt'
+
+/** Length of another file now, or of this one when it was recorded, and some bytes more. */
+export type FileLength = { readonly of: FileRef } | { readonly recorded: string; readonly plus?: number }
 
 export interface FileRef {
   readonly node: NodeRef
@@ -244,6 +294,8 @@ export interface Scenario {
 export type Verdict = 'pass' | 'fail' | 'unknown'
 
 export interface Finding {
+  /** Of the evidence that it rests on. */
+  readonly key: string
   readonly step: string
   readonly verdict: Verdict
   /** What was seen last, value by value. */
@@ -256,4 +308,8 @@ export interface ScenarioResult {
   readonly world: 'sim' | 'real'
   readonly verdict: Verdict
   readonly findings: readonly Finding[]
+  /** What the verdict was computed from, and can be again (evidence.ts). */
+  readonly evidence: readonly EvidenceItem[]
+  /** What was done to files, with what stood there before. */
+  readonly surgery: readonly SurgeryRecord[]
 }

@@ -35,6 +35,11 @@ export class Load {
     for (let lane = 0; lane < this.spec.lanes; lane++) this.lanes.push(this.send(lane))
   }
 
+  /** Ends the lanes, whatever became of what they sent. */
+  abandon(): void {
+    this.stopping = true
+  }
+
   /** Ends the lanes and reads everything back. */
   async stop(): Promise<void> {
     this.stopping = true
@@ -65,6 +70,7 @@ export class Load {
         const to = { kind: 'partition', partition } as const
         const confirmed = await client.sendMessages(spec.stream, spec.topic, to, messages)
         ledger.acked(lane, first, count, confirmed?.baseOffset)
+        if (confirmed) this.tell(partition, confirmed.baseOffset, lane, first, count)
       } catch (error) {
         if (!(error instanceof ClientError)) throw error
         if (error.outcome === 'unknown') ledger.unknown(lane, first, count)
@@ -76,21 +82,35 @@ export class Load {
     client.close()
   }
 
+  private tell(partition: number, base: bigint, lane: number, first: number, count: number): void {
+    const { witness } = this.runner
+    if (!witness) return
+    for (let index = 0; index < count; index++)
+      witness.confirmed(this.key(partition), base + BigInt(index), this.payload(lane, first + index), true)
+  }
+
+  private key(partition: number): string {
+    return `${this.spec.stream}/${this.spec.topic}/${partition}`
+  }
+
   private async readBack(client: Client, partition: number): Promise<void> {
     const { stream, topic } = this.spec
     const progress = this.ledger.partitions[partition]!
+    const { witness } = this.runner
+    const found = new Map<bigint, string>()
     for (let offset = 0n, waits = 0; ; ) {
       const strategy = { kind: 'offset', offset } as const
       const { messages } = await client.poll({ stream, topic, partition, strategy, count: READ_MESSAGES })
       if (messages.length === 0) {
         // A backup may answer, which knows of the last commits a heartbeat later.
-        if (progress.readBack >= progress.acked || ++waits > END_WAITS) return
+        if (progress.readBack >= progress.acked || ++waits > END_WAITS) break
         await this.runner.sleep(AFTER_ERROR_MS)
         continue
       }
       for (const message of messages) {
         const text = new Array<string>(message.payload.length)
         for (const [index, byte] of message.payload.entries()) text[index] = String.fromCharCode(byte)
+        if (witness) found.set(message.offset, text.join(''))
         const [name, lane, seq] = text.join('').split(' ')
         if (name === this.name) {
           const intact = text.join('') === this.payload(Number(lane), Number(seq))
@@ -100,6 +120,7 @@ export class Load {
       }
       this.ledger.passed(partition, offset)
     }
+    witness?.readBack(this.key(partition), found)
   }
 
   private payload(lane: number, seq: number): string {

@@ -4,13 +4,18 @@
  * not allow, makes the verdict `unknown` and never `fail`.
  */
 import type { Hash } from '../bytes/hash.ts'
+import { ClientId } from '../bytes/units.ts'
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
-import type { Action, ClientRequest, Finding, Predicate, Scenario, ScenarioResult, Verdict } from './language.ts'
+import { ask } from './ask.ts'
+import { type Asked, CHECKERS_KEY, type EvidenceItem, type Found, judged, verdictOf } from './evidence.ts'
+import { judge } from './judge.ts'
+import type { Action, ClientRequest, Finding, Predicate, Scenario, ScenarioResult } from './language.ts'
 import { Load } from './load.ts'
-import { evaluate, hashes, type Knowledge, matchPaths, type Outcome, resolveNode, resolveNodes } from './predicates.ts'
+import { hashes, type Knowledge, read, resolveNode, resolveNodes } from './read.ts'
+import type { OutcomeReading, Reading } from './reading.ts'
 import { CannotAct, type Runner } from './runner.ts'
-import { edited } from './surgery.ts'
+import { Surgeon } from './surgeon.ts'
 
 /** Budget of one request of a client without one of its own. */
 const REQUEST_BUDGET_MS = 30_000
@@ -19,27 +24,48 @@ export interface RunOptions {
   readonly hash: Hash
   /** Called as each step is judged. */
   readonly onFinding?: (finding: Finding) => void
+  /** Called before each step is taken, with its key and, in a repeat, that of the turn. Waits for the answer: a step-wise run. */
+  readonly beforeStep?: (key: string, step: Action) => Promise<void> | void
+  /** Called whenever the world has been looked at or let go on: before each step, behind each finding, and while it is waited. */
+  readonly onLook?: () => void
+  /** Called with each answer that a client was given. */
+  readonly onAnswer?: (call: ClientRequest, outcome: OutcomeReading) => void
+  /** Once true, the run ends before its next step or look; what was not done is missing from the evidence. */
+  readonly cancelled?: () => boolean
 }
 
+/**
+ * @returns verdict, findings and the evidence they were computed from
+ * @throws nothing that the world does: what cannot be done is evidence too
+ */
 export async function runScenario(scenario: Scenario, runner: Runner, options: RunOptions): Promise<ScenarioResult> {
   const missing = (scenario.needs ?? []).filter(need => !runner.supports(need))
   const run = new ScenarioRun(runner, options)
-  if (missing.length > 0) run.found(`needs ${missing.join(', ')}`, 'unknown', 'this world cannot do that')
-  else if (await run.steps(scenario.steps)) {
-    for (const { what, that } of scenario.verdict) await run.check(what, that)
+  if (missing.length > 0) run.keep('needs', { is: 'cannot', why: `this world has no ${missing.join(', ')}` })
+  else if (await run.steps(scenario.steps, '')) {
+    for (const [index, { what, that }] of scenario.verdict.entries()) await run.check(`v${index}`, what, that)
   }
   await run.end()
-  const verdicts = run.findings.map(finding => finding.verdict)
-  const verdict: Verdict = verdicts.includes('fail') ? 'fail' : verdicts.includes('unknown') ? 'unknown' : 'pass'
-  return { id: scenario.id, world: runner.world, verdict, findings: run.findings }
+  const checkers = runner.checkers?.()
+  if (checkers) run.keep(CHECKERS_KEY, { is: 'checkers', ...checkers })
+  const { evidence } = run
+  return {
+    id: scenario.id,
+    world: runner.world,
+    ...verdictOf(scenario, evidence, checkers !== undefined),
+    evidence,
+    surgery: run.surgeon.records,
+  }
 }
 
-class ScenarioRun {
-  readonly findings: Finding[] = []
+/** A run, step by step: of a whole scenario, or of what somebody does by hand. */
+export class ScenarioRun {
+  readonly evidence: EvidenceItem[] = []
+  readonly surgeon: Surgeon
   private readonly runner: Runner
   private readonly options: RunOptions
   private readonly clients = new Map<string, Client>()
-  private readonly outcomes = new Map<string, Outcome>()
+  private readonly outcomes = new Map<string, OutcomeReading>()
   private readonly loads = new Map<string, Load>()
   private readonly baselines = new Map<string, number>()
   private readonly named = new Map<string, number>()
@@ -49,6 +75,7 @@ class ScenarioRun {
   constructor(runner: Runner, options: RunOptions) {
     this.runner = runner
     this.options = options
+    this.surgeon = new Surgeon(runner, options.hash)
     const { loads } = this
     this.know = {
       runner,
@@ -63,42 +90,59 @@ class ScenarioRun {
     }
   }
 
-  found(step: string, verdict: Verdict, seen: string): boolean {
-    const finding = { step, verdict, seen, atMs: Math.round(this.runner.nowMs()) }
-    this.findings.push(finding)
+  keep(key: string, found: Found): void {
+    this.evidence.push({ key, atMs: Math.round(this.runner.nowMs()), found })
+  }
+
+  /** Keeps what was found; true: it is what was asked for. */
+  private found(key: string, step: string, asked: Asked, found: Found): boolean {
+    this.keep(key, found)
+    const { atMs } = this.evidence.at(-1)!
+    const finding = { key, step, atMs, ...judged(asked, found) }
+    this.options.onLook?.()
     this.options.onFinding?.(finding)
-    return verdict === 'pass'
+    return finding.verdict === 'pass'
   }
 
   async end(): Promise<void> {
+    for (const load of this.loads.values()) load.abandon()
     for (const client of this.clients.values()) client.close()
   }
 
   /** False when a step has ended the scenario. */
-  async steps(steps: readonly Action[]): Promise<boolean> {
-    for (const step of steps) {
-      try {
-        if (!(await this.take(step))) return false
-      } catch (error) {
-        if (!(error instanceof CannotAct)) throw error
-        this.found(step.do, 'unknown', error.message)
-        return false
-      }
-    }
+  async steps(steps: readonly Action[], prefix: string): Promise<boolean> {
+    for (const [index, step] of steps.entries()) if (!(await this.act(`${prefix}${index}`, step))) return false
     return true
   }
 
-  async check(what: string, that: Predicate): Promise<boolean> {
+  /** One step, whose evidence is kept under the key. False when it has not come to what was wanted of it. */
+  async act(key: string, step: Action): Promise<boolean> {
+    if (this.options.cancelled?.()) return false
+    await this.options.beforeStep?.(key, step)
+    this.options.onLook?.()
+    if (this.options.cancelled?.()) return false
     try {
-      const { holds, seen } = await evaluate(that, this.know)
-      return this.found(what, holds ? 'pass' : 'fail', seen)
+      return await this.take(key, step)
     } catch (error) {
       if (!(error instanceof CannotAct)) throw error
-      return this.found(what, 'unknown', error.message)
+      this.keep(key, { is: 'cannot', why: error.message })
+      return false
     }
   }
 
-  private async take(step: Action): Promise<boolean> {
+  async check(key: string, what: string, that: Predicate): Promise<boolean> {
+    const asked = { ask: 'predicate', predicate: that } as const
+    try {
+      await this.runner.caughtUp?.()
+      const reading = await read(that, this.know)
+      return this.found(key, what, asked, { is: 'reading', reading, tookMs: 0 })
+    } catch (error) {
+      if (!(error instanceof CannotAct)) throw error
+      return this.found(key, what, asked, { is: 'cannot', why: error.message })
+    }
+  }
+
+  private async take(key: string, step: Action): Promise<boolean> {
     const { runner, know } = this
     switch (step.do) {
       case 'start':
@@ -109,7 +153,9 @@ class ScenarioRun {
       case 'wipe': {
         const nodes = await resolveNodes(step.nodes, know)
         // All at once: none is asked to wait for another.
-        await Promise.all(nodes.map(node => runner[step.do](node)))
+        await Promise.all(
+          nodes.map(node => (step.do === 'kill' ? runner.kill(node, step.loss) : runner[step.do](node))),
+        )
         return true
       }
       case 'cut':
@@ -130,19 +176,26 @@ class ScenarioRun {
       case 'disarm':
         await runner.disarm(await resolveNode(step.node, know), step.point)
         return true
+      case 'measure':
+        await runner.measure(await resolveNode(step.node, know), step.halves)
+        return true
       case 'edit':
-        await this.edit(await resolveNode(step.node, know), step)
+        for (const edit of step.edits) await this.surgeon.edit(await resolveNode(step.node, know), edit)
+        return true
+      case 'undo':
+        await this.surgeon.undo(await resolveNode(step.node, know))
         return true
       case 'skewClock':
         await runner.skewClock(await resolveNode(step.node, know), step.byMs)
         return true
       case 'client': {
-        const { followLeader, retry, budgetMs = REQUEST_BUDGET_MS } = step
+        const { followLeader, retry, identity, budgetMs = REQUEST_BUDGET_MS } = step
         const nodes = await resolveNodes(step.nodes, know)
         const client = runner.client(nodes, {
           budgetMs,
           ...(followLeader !== undefined && { followLeader }),
           ...(retry !== undefined && { retry }),
+          ...(identity !== undefined && { clientId: ClientId(BigInt(identity)) }),
         })
         this.clients.get(step.client)?.close()
         this.clients.set(step.client, client)
@@ -153,7 +206,7 @@ class ScenarioRun {
         this.clients.delete(step.client)
         return true
       case 'request':
-        return this.request(step)
+        return this.request(key, step)
       case 'startLoad': {
         const load = new Load(runner, step.load, step.spec)
         this.loads.set(step.load, load)
@@ -161,8 +214,9 @@ class ScenarioRun {
         return true
       }
       case 'stopLoad':
-        return this.stopLoad(step.load, step.withinMs)
+        return this.stopLoad(key, step.load, step.withinMs)
       case 'baseline':
+        await runner.caughtUp?.()
         this.baselines.set(step.name, runner.events().length)
         return true
       case 'remember':
@@ -174,71 +228,61 @@ class ScenarioRun {
         return true
       }
       case 'check':
-        return this.check(step.what, step.that)
+        return this.check(key, step.what, step.that)
       case 'waitFor':
-        return this.waitFor(step.what, step.until, step.withinMs)
+        return this.waitFor(key, step.what, step.until, step.withinMs)
       case 'always':
-        return this.always(step.what, step.that, step.forMs)
+        return this.always(key, step.what, step.that, step.forMs)
       case 'repeat':
-        for (let turn = 0; turn < step.times; turn++) if (!(await this.steps(step.steps))) return false
+        for (let turn = 0; turn < step.times; turn++)
+          if (!(await this.steps(step.steps, `${key}.${turn}.`))) return false
         return true
     }
   }
 
-  private async waitFor(what: string, until: Predicate, withinMs: number): Promise<boolean> {
-    const limit = this.runner.nowMs() + withinMs
-    for (let last = 'nothing'; ; ) {
+  private async waitFor(key: string, what: string, until: Predicate, withinMs: number): Promise<boolean> {
+    const asked = { ask: 'predicate', predicate: until, withinMs } as const
+    const begun = this.runner.nowMs()
+    let last: Found = { is: 'cannot', why: 'nothing was seen' }
+    for (;;) {
+      const tookMs = Math.round(this.runner.nowMs() - begun)
+      if (tookMs > withinMs || this.options.cancelled?.()) return this.found(key, what, asked, last)
       try {
-        const { holds, seen } = await evaluate(until, this.know)
-        if (holds) return this.found(what, 'pass', seen)
-        last = seen
+        const reading = await read(until, this.know)
+        last = { is: 'reading', reading, tookMs }
+        if (judge(until, reading).holds) return this.found(key, what, asked, last)
       } catch (error) {
         // What a predicate is about may come to be: a primary, a backup.
         if (!(error instanceof CannotAct)) throw error
-        last = error.message
+        last = { is: 'cannot', why: error.message }
       }
-      if (this.runner.nowMs() >= limit) return this.found(what, 'fail', `not within ${withinMs} ms; last seen: ${last}`)
-      await this.runner.progress()
+      await this.progress()
     }
   }
 
-  private async always(what: string, that: Predicate, forMs: number): Promise<boolean> {
-    const limit = this.runner.nowMs() + forMs
+  private async always(key: string, what: string, that: Predicate, forMs: number): Promise<boolean> {
+    const asked = { ask: 'predicate', predicate: that, forMs } as const
+    const begun = this.runner.nowMs()
     for (;;) {
-      const { holds, seen } = await evaluate(that, this.know)
-      if (!holds) return this.found(what, 'fail', seen)
-      if (this.runner.nowMs() >= limit) return this.found(what, 'pass', `held for ${forMs} ms`)
-      await this.runner.progress()
+      const tookMs = Math.round(this.runner.nowMs() - begun)
+      if (tookMs >= forMs) await this.runner.caughtUp?.()
+      const reading: Reading = await read(that, this.know)
+      if (tookMs >= forMs || !judge(that, reading).holds || this.options.cancelled?.())
+        return this.found(key, what, asked, { is: 'reading', reading, tookMs })
+      await this.progress()
     }
   }
 
-  private async edit(node: number, step: Extract<Action, { do: 'edit' }>): Promise<void> {
-    const { runner, options } = this
-    const { state } = runner.process(node)
-    if (state === 'running' || state === 'paused')
-      throw new CannotAct(`node ${node} has a process; its files are its own`)
-    for (const edit of step.edits) {
-      const path = matchPaths(edit.path, await runner.files(node)).at(-1)
-      if (path === undefined) throw new CannotAct(`node ${node} has no file ${edit.path}`)
-      const bytes = await runner.readFile(node, path)
-      if (!bytes) throw new CannotAct(`node ${node} has no file ${path}`)
-      await runner.writeFile(node, edit.edit === 'copy' ? edit.to : path, edited(bytes, edit, options.hash))
-    }
-  }
-
-  private async stopLoad(name: string, withinMs: number): Promise<boolean> {
+  private async stopLoad(key: string, name: string, withinMs: number): Promise<boolean> {
     const load = this.loads.get(name)
     if (!load) throw new CannotAct(`there is no load ${name}`)
     const ended = await this.within(load.stop(), withinMs)
-    if (ended.kind === 'late') return this.found(`load ${name} ends`, 'fail', `not read back within ${withinMs} ms`)
-    if (ended.kind === 'failed') {
-      if (!(ended.error instanceof ClientError)) throw ended.error
-      return this.found(`load ${name} ends`, 'fail', `reading back failed: ${ended.error.code}`)
-    }
-    return true
+    if (ended.kind === 'failed' && !(ended.error instanceof ClientError)) throw ended.error
+    const how = ended.kind === 'failed' ? (ended.error as ClientError).code : ended.kind
+    return this.found(key, `load ${name} ends`, { ask: 'ended', withinMs }, { is: 'ended', how })
   }
 
-  private async request(step: Extract<Action, { do: 'request' }>): Promise<boolean> {
+  private async request(key: string, step: Extract<Action, { do: 'request' }>): Promise<boolean> {
     const { runner } = this
     let client = this.clients.get(step.client)
     if (!client) {
@@ -246,12 +290,16 @@ class ScenarioRun {
       this.clients.set(step.client, client)
     }
     const name = step.as
-    const keep = (outcome: Outcome) => {
+    const keep = (outcome: OutcomeReading) => {
+      if (outcome.state !== 'pending') this.options.onAnswer?.(step.call, outcome)
       if (name !== undefined) this.outcomes.set(name, outcome)
       return outcome
     }
     keep({ state: 'pending' })
-    const work = ask(client, step.call).then(keep, (error: unknown) => {
+    const begun = runner.nowMs()
+    const answered = (outcome: OutcomeReading) =>
+      keep(outcome.state === 'ok' ? { ...outcome, tookMs: Math.round(runner.nowMs() - begun) } : outcome)
+    const work = ask(client, step.call, runner.witness, this.know.hashOf).then(answered, (error: unknown) => {
       if (!(error instanceof ClientError)) throw error
       return keep({ state: 'error', error: error.code })
     })
@@ -261,13 +309,18 @@ class ScenarioRun {
     }
     // The client ends every call within its own budget; this is for a client that does not.
     const ended = await this.within(work, 2 * REQUEST_BUDGET_MS)
-    const words = `${step.call.request} by ${step.client}`
-    if (ended.kind === 'late') return this.found(words, 'fail', 'no answer, and no error either')
     if (ended.kind === 'failed') throw ended.error
-    const { expect = 'ok' } = step
-    const seen = ended.value.state === 'error' ? ended.value.error : ended.value.state
-    const right = expect === 'any' || (expect === 'ok' ? ended.value.state === 'ok' : expect.includes(seen))
-    return right || this.found(words, 'fail', `answered with ${seen}`)
+    const answer =
+      ended.kind === 'late' ? 'none' : ended.value.state === 'error' ? ended.value.error : ended.value.state
+    const asked = { ask: 'answer', expect: step.expect ?? 'ok' } as const
+    if (asked.expect === 'ok' && answer !== 'ok')
+      runner.witness?.unanswered(`${step.call.request} by ${step.client}`, answer)
+    return this.found(key, `${step.call.request} by ${step.client}`, asked, { is: 'answer', answer })
+  }
+
+  private async progress(): Promise<void> {
+    await this.runner.progress()
+    this.options.onLook?.()
   }
 
   private async within<T>(
@@ -284,47 +337,7 @@ class ScenarioRun {
       },
     )
     const limit = this.runner.nowMs() + limitMs
-    while (ended === undefined && this.runner.nowMs() < limit) await this.runner.progress()
+    while (ended === undefined && this.runner.nowMs() < limit && !this.options.cancelled?.()) await this.progress()
     return ended ?? { kind: 'late' }
   }
 }
-
-async function ask(client: Client, call: ClientRequest): Promise<Outcome> {
-  switch (call.request) {
-    case 'createStream':
-      await client.createStream(call.stream)
-      return { state: 'ok' }
-    case 'deleteStream':
-      await client.deleteStream(call.stream)
-      return { state: 'ok' }
-    case 'createTopic':
-      await client.createTopic(call.stream, call.topic, call.partitions, call.options)
-      return { state: 'ok' }
-    case 'deleteTopic':
-      await client.deleteTopic(call.stream, call.topic)
-      return { state: 'ok' }
-    case 'purgeTopic':
-      await client.purgeTopic(call.stream, call.topic)
-      return { state: 'ok' }
-    case 'send': {
-      const to = { kind: 'partition', partition: call.partition } as const
-      const messages = call.payloads.map(payload => ({ payload }))
-      const confirmed = await client.sendMessages(call.stream, call.topic, to, messages)
-      return { state: 'ok', ...(confirmed && { baseOffset: confirmed.baseOffset }) }
-    }
-    case 'poll': {
-      const { stream, topic, partition, count, from } = call
-      const strategy =
-        typeof from === 'string' ? { kind: from } : { kind: 'offset' as const, offset: BigInt(from.offset) }
-      const { messages } = await client.poll({ stream, topic, partition, strategy, count })
-      return { state: 'ok', payloads: messages.map(({ payload }) => textOf(payload)) }
-    }
-    case 'listStreams':
-      return { state: 'ok', payloads: (await client.streams()).map(stream => stream.name) }
-    case 'ping':
-      await client.ping()
-      return { state: 'ok' }
-  }
-}
-
-const textOf = (bytes: Uint8Array): string => Array.from(bytes, byte => String.fromCharCode(byte)).join('')

@@ -14,6 +14,13 @@ const MAGIC = 0x53424c4b
 const PAYLOAD_AT = 28
 const PAYLOAD_BYTES = 74
 
+/** Where a field of the payload lies in a slot, and how many bytes it has. */
+export function superblockFieldAt(field: string): { readonly at: number; readonly size: number } | undefined {
+  if (!Object.hasOwn(FIELD_AT, field)) return undefined
+  const [at, size] = FIELD_AT[field as keyof typeof FIELD_AT]
+  return { at: PAYLOAD_AT + at, size }
+}
+
 /** Undefined: there is no whole record. */
 export async function readSuperblockField(
   runner: Runner,
@@ -21,16 +28,26 @@ export async function readSuperblockField(
   directory: string,
   field: keyof typeof FIELD_AT,
 ): Promise<bigint | undefined> {
-  let newest: { sequence: bigint; value: bigint } | undefined
-  for (const slot of ['a', 'b']) {
-    const bytes = await runner.readFile(node, `${directory}/superblock.${slot}`)
+  const newest = await newestOf(runner, node, `${directory}/superblock.`)
+  if (!newest) return undefined
+  const [at, size] = FIELD_AT[field]
+  const { view } = newest
+  return size === 4 ? BigInt(view.getUint32(PAYLOAD_AT + at, true)) : view.getBigUint64(PAYLOAD_AT + at, true)
+}
+
+/** Letter of the slot with the higher sequence. @param prefix path of the slots, up to their letter */
+export const newestSlot = async (runner: Runner, node: number, prefix: string): Promise<'a' | 'b' | undefined> =>
+  (await newestOf(runner, node, prefix))?.slot
+
+async function newestOf(runner: Runner, node: number, prefix: string) {
+  let newest: { slot: 'a' | 'b'; sequence: bigint; view: DataView } | undefined
+  for (const slot of ['a', 'b'] as const) {
+    const bytes = await runner.readFile(node, `${prefix}${slot}`)
     if (!bytes || bytes.length !== PAYLOAD_AT + PAYLOAD_BYTES + 8) continue
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     if (view.getUint32(0, true) !== MAGIC) continue
-    const [at, size] = FIELD_AT[field]
     const sequence = view.getBigUint64(8, true)
-    const value = size === 4 ? BigInt(view.getUint32(PAYLOAD_AT + at, true)) : view.getBigUint64(PAYLOAD_AT + at, true)
-    if (!newest || sequence > newest.sequence) newest = { sequence, value }
+    if (!newest || sequence > newest.sequence) newest = { slot, sequence, view }
   }
-  return newest?.value
+  return newest
 }

@@ -3,6 +3,7 @@
  * and every edit says what it found and what it left.
  */
 import type { Hash } from '../bytes/hash.ts'
+import { prepareLayout } from '../protocol/headers.ts'
 import type { Address, FileEdit } from './language.ts'
 import { CannotAct } from './runner.ts'
 
@@ -10,6 +11,7 @@ const HEADER_BYTES = 256
 const INDEX_ENTRY_BYTES = 24
 /** Offset of the size field: in a log entry of the whole frame, in a batch see `batches`. */
 const SIZE_AT = 48
+const OP_AT = prepareLayout.fields.op.at
 
 export function positionOf(bytes: Uint8Array, address: Address): number {
   if ('byte' in address) return address.byte < 0 ? bytes.length + address.byte : address.byte
@@ -18,10 +20,23 @@ export function positionOf(bytes: Uint8Array, address: Address): number {
     const count = Math.floor(bytes.length / INDEX_ENTRY_BYTES)
     return nth(count, address.indexEntry, 'index entries') * INDEX_ENTRY_BYTES + address.offset
   }
+  const start = recordAt(bytes, address)
+  return start + (address.part === 'body' ? HEADER_BYTES : 0) + address.offset
+}
+
+function recordAt(
+  bytes: Uint8Array,
+  address: Exclude<Address, { byte: number } | { fraction: number } | { indexEntry: number }>,
+) {
+  if ('walOp' in address) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    const found = logEntries(bytes).find(at => view.getBigUint64(at + OP_AT, true) === BigInt(address.walOp))
+    if (found === undefined) throw new CannotAct(`the log has no entry of op ${address.walOp}`)
+    return found
+  }
   const records = 'walEntry' in address ? logEntries(bytes) : batches(bytes)
   const number = 'walEntry' in address ? address.walEntry : address.batch
-  const start = records[nth(records.length, number, 'records')]!
-  return start + (address.part === 'body' ? HEADER_BYTES : 0) + address.offset
+  return records[nth(records.length, number, 'records')]!
 }
 
 /** Positions of the entries of a metadata log. */

@@ -6,6 +6,12 @@ import type { ClientLinks, ConnectionId } from '../replica/ports.ts'
 import type { End } from './links.ts'
 import type { Timeline } from './timeline.ts'
 
+/** Sees the frames of client connections: whole ones, as they are sent and as they arrive. */
+export interface ClientWatch {
+  requested(connection: number, node: number, frame: Uint8Array): void
+  answered(connection: number, frame: Uint8Array): void
+}
+
 interface Socket {
   readonly events: TransportEvents
   open: boolean
@@ -105,13 +111,14 @@ export function clientNetwork(
   timeline: Timeline,
   latencyMicros: () => number,
   serverAt: (endpoint: Endpoint) => ServerSide | undefined,
+  watched: (server: ServerSide, events: TransportEvents) => Transport = (server, events) => server.accept(events),
 ): ClientNetwork {
   return {
     connect: (endpoint, events) =>
       new Promise((resolve, reject) => {
         timeline.after(latencyMicros(), () => {
           const server = serverAt(endpoint)
-          if (server?.end) resolve(server.accept(events))
+          if (server?.end) resolve(watched(server, events))
           else reject(new Error(`nothing listens on ${endpoint.host}:${endpoint.port}`))
         })
       }),

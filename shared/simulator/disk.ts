@@ -57,7 +57,17 @@ interface FileNode {
   pending: Change[]
   /** Under way: may reach the disk or not. */
   readonly flying: Set<Change>
+  /** Numbers of sectors that cannot be read until they are written again. */
+  readonly unreadable: Set<number>
+  /** Where the next write lands, wherever it was meant to. */
+  stray: Stray | undefined
   modifiedMs: number
+}
+
+interface Stray {
+  readonly from: number
+  readonly to: number
+  readonly landed: () => void
 }
 
 interface DirectoryNode {
@@ -72,9 +82,11 @@ type Node = FileNode | DirectoryNode
 
 /**
  * What a crash leaves of that which was not synced. `process`: all of it, only what was under way is in doubt. The others
- * are a loss of power: nothing, all, or any part.
+ * are a loss of power: nothing, all, or any part, by pages or, `torn`, by sectors of files that have their new size already.
  */
-export type CrashKind = 'process' | 'drop' | 'keep' | 'part'
+/** `without`: all of it comes but this page. */
+export type CrashKind = 'process' | 'drop' | 'keep' | 'part' | 'torn' | { readonly without: number }
+export type CrashLoss = CrashKind | ((path: string) => CrashKind)
 
 export type DiskCall =
   | 'open'
@@ -102,9 +114,13 @@ const SECTOR_BYTES = 512
 
 export class SimulatedDisk {
   private root: DirectoryNode = directory(0)
+  /** What each path that was named consists of: the same few are named all the time. */
+  private readonly parts = new Map<string, readonly string[]>()
   private readonly nowMs: () => number
   private sequence = 0
   private files = 0
+  /** Counts whatever may change the file that a name durably stands for. */
+  durableNames = 0
 
   constructor(nowMs: () => number = () => 0) {
     this.nowMs = nowMs
@@ -135,16 +151,24 @@ export class SimulatedDisk {
         const covered = node?.kind === 'directory' ? node.pending.slice(0, upTo) : []
         return call('syncDirectory', path, () => {
           const now = this.directoryAt('sync', path)
+          // What another sync has made durable meanwhile stays as that one left it: later changes may stand above it.
+          for (const change of covered) if (now.pending.includes(change)) applyName(now.durable, change)
+          this.durableNames++
           now.pending = now.pending.filter(change => !covered.includes(change))
-          for (const change of covered) applyName(now.durable, change)
         })
       },
     }
   }
 
-  /** The crash of the life that used this disk; what is left is durable and is what the next life sees. */
-  crash(kind: CrashKind, dice: Dice): void {
-    const walk = (node: DirectoryNode) => {
+  /**
+   * The crash of the life that used this disk; what is left is durable and is what the next life sees. A function says it
+   * of each file and directory by itself: what is written back in which order is not for a disk to promise.
+   */
+  crash(loss: CrashLoss, dice: Dice): void {
+    this.durableNames++
+    const kindOf = typeof loss === 'function' ? loss : () => loss
+    const walk = (node: DirectoryNode, at: string) => {
+      const kind = kindOf(at)
       const names = new Map(node.durable)
       for (const change of node.pending) {
         if (kind === 'process' || kind === 'keep' || (kind === 'part' && dice.chance(0.5))) applyName(names, change)
@@ -152,12 +176,17 @@ export class SimulatedDisk {
       node.pending = []
       node.children = names
       node.durable = new Map(names)
-      for (const child of names.values()) child.kind === 'directory' ? walk(child) : crashFile(child, kind, dice)
+      for (const [name, child] of names) {
+        const path = at === '' ? name : `${at}/${name}`
+        if (child.kind === 'directory') walk(child, path)
+        else crashFile(child, kindOf(path), dice)
+      }
     }
-    walk(this.root)
+    walk(this.root, '')
   }
 
   wipe(): void {
+    this.durableNames++
     this.root = directory(this.nowMs())
   }
 
@@ -166,7 +195,7 @@ export class SimulatedDisk {
   /** What a loss of power right now would surely leave of this file. */
   durable(path: string): { readonly id: number; readonly content: Content } | undefined {
     let node: Node | undefined = this.root
-    for (const part of pathParts('peek', path)) {
+    for (const part of this.partsOf('peek', path)) {
       if (node?.kind !== 'directory') return undefined
       node = node.durable.get(part)
     }
@@ -177,6 +206,12 @@ export class SimulatedDisk {
   peek(path: string): Uint8Array<ArrayBuffer> | undefined {
     const node = this.find(path)
     return node?.kind === 'file' ? node.live.copy() : undefined
+  }
+
+  /** The same without a copy, for reading only. */
+  live(path: string): Content | undefined {
+    const node = this.find(path)
+    return node?.kind === 'file' ? node.live : undefined
   }
 
   paths(): string[] {
@@ -195,7 +230,8 @@ export class SimulatedDisk {
 
   /** Replaces, makes or removes a file, durably. */
   put(path: string, bytes: Uint8Array | undefined): void {
-    const parts = [...pathParts('put', path)]
+    this.durableNames++
+    const parts = [...this.partsOf('put', path)]
     const name = parts.pop()!
     this.makeDirectory(parts.join('/'))
     const parent = this.directoryAt('put', parts.join('/'))
@@ -209,6 +245,15 @@ export class SimulatedDisk {
     parent.durable.set(name, node)
   }
 
+  /** Rot at rest: a stretch of what is durable is zeros. False when nothing of it is there. */
+  clear(path: string, from: number, to: number): boolean {
+    const node = this.find(path)
+    if (node?.kind !== 'file' || from >= Math.min(to, node.durable.size)) return false
+    node.durable.bytes.fill(0, from, Math.min(to, node.durable.size))
+    node.live.bytes.fill(0, from, Math.min(to, node.live.size))
+    return true
+  }
+
   /** Rot at rest: flips bits of one byte of what is durable. False when there is no such byte. */
   damage(path: string, position: number, mask: number): boolean {
     const node = this.find(path)
@@ -216,6 +261,40 @@ export class SimulatedDisk {
     node.durable.bytes[position]! ^= mask
     if (position < node.live.size) node.live.bytes[position]! ^= mask
     return true
+  }
+
+  /** A latent error: the sector of this byte cannot be read until it is written again. False when there is no such byte. */
+  loseSector(path: string, position: number): boolean {
+    const node = this.find(path)
+    if (node?.kind !== 'file' || position >= node.live.size) return false
+    node.unreadable.add(Math.floor(position / SECTOR_BYTES))
+    return true
+  }
+
+  /**
+   * The next write to this file lands between `from` and `to`, as much of it as there is room for, and where it was meant to go
+   * stays as it was, a file that grows by it having nothing there. `landed` is called when that has happened.
+   * @returns false when the file has no such bytes
+   */
+  misdirect(path: string, from: number, to: number, landed: () => void): boolean {
+    const node = this.find(path)
+    if (node?.kind !== 'file' || from >= to || to > node.live.size) return false
+    node.stray = { from, to, landed }
+    return true
+  }
+
+  /** Every sector can be read again, and no write goes astray any more. */
+  mend(): void {
+    const walk = (node: DirectoryNode) => {
+      for (const child of node.children.values()) {
+        if (child.kind === 'directory') walk(child)
+        else {
+          child.unreadable.clear()
+          child.stray = undefined
+        }
+      }
+    }
+    walk(this.root)
   }
 
   next(): number {
@@ -234,6 +313,8 @@ export class SimulatedDisk {
       durable: new Content(),
       pending: [],
       flying: new Set(),
+      unreadable: new Set(),
+      stray: undefined,
       modifiedMs: this.nowMs(),
     }
   }
@@ -301,13 +382,14 @@ export class SimulatedDisk {
   /** Durable when it completes, as the port promises: the directory that holds the new name is synced. */
   private makeDirectory(path: string): void {
     let node = this.root
-    for (const part of pathParts('mkdir', path)) {
+    for (const part of this.partsOf('mkdir', path)) {
       let child = node.children.get(part)
       if (child === undefined) {
         child = directory(this.nowMs())
         node.children.set(part, child)
         node.durable = new Map(node.children)
         node.pending = []
+        this.durableNames++
       }
       if (child.kind === 'file') throw new DiskError('NotADirectory', 'mkdir', path)
       node = child
@@ -322,7 +404,7 @@ export class SimulatedDisk {
 
   private find(path: string): Node | undefined {
     let node: Node | undefined = this.root
-    for (const part of pathParts('find', path)) {
+    for (const part of this.partsOf('find', path)) {
       if (node?.kind !== 'directory') return undefined
       node = node.children.get(part)
     }
@@ -337,10 +419,18 @@ export class SimulatedDisk {
   }
 
   private locate(operation: string, path: string): { parent: DirectoryNode; name: string } {
-    const parts = [...pathParts(operation, path)]
-    const name = parts.pop()
+    const parts = this.partsOf(operation, path)
+    const name = parts.at(-1)
     if (name === undefined) throw new DiskError('Io', operation, path, new Error('is the root'))
-    return { parent: this.directoryAt(operation, parts.join('/')), name }
+    return { parent: this.directoryAt(operation, path.slice(0, Math.max(0, path.length - name.length - 1))), name }
+  }
+
+  private partsOf(operation: string, path: string): readonly string[] {
+    const known = this.parts.get(path)
+    if (known) return known
+    const parts = pathParts(operation, path)
+    this.parts.set(path, parts)
+    return parts
   }
 }
 
@@ -377,8 +467,11 @@ class SimulatedFile implements DiskFile {
   read(position: number, into: Uint8Array): Promise<number> {
     return this.call('read', this.path, () => {
       this.check('read', position)
-      const { live } = this.node
+      const { live, unreadable } = this.node
       const length = Math.max(0, Math.min(into.length, live.size - position))
+      for (const sector of unreadable)
+        if (sector * SECTOR_BYTES < position + length && (sector + 1) * SECTOR_BYTES > position)
+          throw new DiskError('Io', 'read', this.path, new Error(`sector ${sector} cannot be read`))
       into.set(live.bytes.subarray(position, position + length))
       return length
     })
@@ -430,10 +523,18 @@ class SimulatedFile implements DiskFile {
       if (fault !== undefined) throw new DiskError(fault, kind, this.path)
       this.check(kind, change.kind === 'write' ? change.position : change.size)
       if (change.kind === 'write' && change.bytes.length === 0) return
-      change.sequence = this.disk.next()
-      node.live.apply(change)
-      node.pending.push(change)
+      const { stray } = node
+      const changes = stray !== undefined && change.kind === 'write' ? strayed(node.live.size, stray, change) : [change]
+      for (const each of changes) {
+        each.sequence = this.disk.next()
+        node.live.apply(each)
+        node.pending.push(each)
+        rewritten(node, each)
+      }
       node.modifiedMs = this.disk.now()
+      if (changes[0] === change) return
+      node.stray = undefined
+      stray!.landed()
     })
   }
 
@@ -478,6 +579,14 @@ function crashFile(node: FileNode, kind: CrashKind, dice: Dice): void {
         if (length > 0) durable.write(change.position, change.bytes.subarray(0, length))
       }
     }
+  } else if (typeof kind === 'object') {
+    const at = kind.without * PAGE_BYTES
+    const page = new Uint8Array(PAGE_BYTES)
+    page.set(durable.bytes.subarray(at, Math.min(at + PAGE_BYTES, durable.size)))
+    for (const change of [...pending, ...flying]) durable.apply(change)
+    if (durable.size > at) durable.write(at, page.subarray(0, Math.min(PAGE_BYTES, durable.size - at)))
+  } else if (kind === 'torn') {
+    for (const change of [...pending, ...flying]) tear(durable, change, dice)
   } else if (kind === 'part') {
     const sizeWanted = node.live.size
     for (const change of [...pending, ...flying]) {
@@ -502,6 +611,40 @@ function crashFile(node: FileNode, kind: CrashKind, dice: Dice): void {
   }
   node.live.bytes = durable.bytes.slice(0, durable.size)
   node.live.size = durable.size
+}
+
+/** What a write does that lands elsewhere; where nothing was before, its own place has no bytes. */
+function strayed(size: number, { from, to }: Stray, { position, bytes }: Extract<Change, { kind: 'write' }>): Change[] {
+  const end = position + bytes.length
+  const wrong: Change = { kind: 'write', position: from, bytes: bytes.subarray(0, to - from), sequence: 0 }
+  return end > size ? [{ kind: 'truncate', size: end, sequence: 0 }, wrong] : [wrong]
+}
+
+/** Sectors that a change has written, or taken away, can be read again. */
+function rewritten({ unreadable }: FileNode, change: Change): void {
+  if (unreadable.size === 0) return
+  const [from, to] =
+    change.kind === 'truncate'
+      ? [change.size, Number.POSITIVE_INFINITY]
+      : [change.position, change.position + change.bytes.length]
+  for (const sector of unreadable)
+    if (sector * SECTOR_BYTES < to && (sector + 1) * SECTOR_BYTES > from) unreadable.delete(sector)
+}
+
+/** A write of which each sector has come or has not (spec drills.md §2.3, 4). */
+function tear(durable: Content, change: Change, dice: Dice): void {
+  if (change.kind === 'truncate') {
+    if (dice.chance(0.5)) durable.apply(change)
+    return
+  }
+  const { position, bytes } = change
+  const end = position + bytes.length
+  if (durable.size < end) durable.resize(end)
+  for (let at = position; at < end; ) {
+    const next = Math.min(end, (Math.floor(at / SECTOR_BYTES) + 1) * SECTOR_BYTES)
+    if (dice.chance(0.5)) durable.write(at, bytes.subarray(at - position, next - position))
+    at = next
+  }
 }
 
 function applyName(names: Map<string, Node>, change: NameChange): void {

@@ -2,21 +2,27 @@
 
 import { METADATA_GROUP } from '../protocol/groups.ts'
 import type { Checker } from './checkers/checker.ts'
+import type { Watches } from './checkers/watch.ts'
 import type { Dice } from './dice.ts'
 import type { CrashKind, DiskCall } from './disk.ts'
 import type { Fault, Victim } from './faults.ts'
 import { CALM } from './links.ts'
 import type { Marks } from './marks.ts'
-import type { World } from './world.ts'
+import { Halted, type World } from './world.ts'
 
 /** How often a node that refuses its boot is looked at: it gets a new disk once the others can spare it. */
 const REPLACE_MICROS = 500_000
+/** What a disk loses at once. */
+const SECTOR_BYTES = 512
+const LOG_PATH = 'metadata/journal.wal'
+const slotPath = (fraction: number) => `metadata/superblock.${fraction < 0.5 ? 'a' : 'b'}`
 /** Ends of a process that a restart heals: failed persist, wedged superblock, another program in the way. */
 const RESTARTABLE: ReadonlySet<number> = new Set([74, 3])
 
 export class Driver {
   private readonly world: World
   private readonly checker: Checker
+  private readonly watches: Watches
   private readonly marks: Marks
   private readonly dice: Dice
   /** Nodes that shall stay down. */
@@ -24,6 +30,8 @@ export class Driver {
   /** Nodes whose disk was damaged, or whose disk calls failed, in this run. */
   readonly rotten = new Set<number>()
   readonly troubled = new Set<number>()
+  /** Nodes whose next write to their log goes astray. */
+  private readonly straying = new Set<number>()
   lostDisks = 0
   /** Faults that have not come to an end yet. */
   private pending = 0
@@ -32,9 +40,10 @@ export class Driver {
   private readonly failNext = new Map<number, { call: DiskCall; path: string; error: 'Io' | 'NoSpace' }[]>()
   private healed = false
 
-  constructor(world: World, checker: Checker, marks: Marks, dice: Dice) {
+  constructor(world: World, checker: Checker, watches: Watches, marks: Marks, dice: Dice) {
     this.world = world
     this.checker = checker
+    this.watches = watches
     this.marks = marks
     this.dice = dice
     world.onCrash = id => {
@@ -59,6 +68,8 @@ export class Driver {
 
   start(id: number): void {
     if (this.gone.has(id) || this.world.nodes[id]!.life) return
+    this.checker.starting(id)
+    this.watches.starting(id)
     this.world.start(id)
     if (this.world.nodes[id]!.lives > 1) this.marks.add('world.restart')
   }
@@ -96,9 +107,11 @@ export class Driver {
     this.wedged.clear()
     this.failNext.clear()
     this.crashKind.clear()
+    this.straying.clear()
     for (const node of world.nodes) {
       node.trouble.slowness = 1
       node.crashIn = undefined
+      node.disk.mend()
       world.resume(node.id)
       if (!core.includes(node.id)) {
         this.gone.add(node.id)
@@ -178,7 +191,13 @@ export class Driver {
         return
       }
       case 'rot':
-        this.rot(fault.node, fault.file, fault.fraction)
+        this.rot(fault)
+        return
+      case 'unreadable':
+        this.loseSector(fault)
+        return
+      case 'misdirect':
+        this.misdirect(fault)
         return
       case 'loseDisk':
         if (!this.canSpare(fault.node)) return
@@ -207,37 +226,83 @@ export class Driver {
     const limit = new Promise<void>(resolve => {
       this.world.timeline.after(20_000_000, resolve)
     })
-    await Promise.race([this.world.stop(id), limit])
+    // One whose last flush fails ends by that, and not by its stop.
+    const stopped = this.world.stop(id).catch((error: unknown) => {
+      if (!(error instanceof Halted)) throw error
+    })
+    await Promise.race([stopped, limit])
     if (this.world.nodes[id]!.life === life && life) this.world.kill(id)
     this.pending--
     this.later(downMs, () => this.start(id))
   }
 
-  /** At most one node of a cluster has rot, and never in the last entry of its log, which no scan can tell from a tear. */
-  private rot(id: number, file: 'log' | 'superblock', fraction: number): void {
+  /** At most one node of a cluster has damage, and never in the last entry of its log, which no scan can tell from a tear. */
+  private rot({ node: id, file, fraction, sector }: Extract<Fault, { fault: 'rot' }>): void {
     const { disk } = this.world.nodes[id]!
-    if (this.rotten.size > 0 || this.lostDisks > 0) return
+    if (!this.mayDamage()) return
     let done = false
     if (file === 'log') {
-      const entries = [...this.checker.durable[id]!.log().values()].sort((a, b) => a.position - b.position)
-      const last = entries.at(-1)
-      if (!last || entries.length < 3) return
-      done = disk.damage('metadata/journal.wal', Math.floor(fraction * last.position), 1 << this.dice.below(8))
+      const end = this.innerLog(id)
+      if (end === undefined) return
+      const at = Math.floor(fraction * end)
+      const start = at - (at % SECTOR_BYTES)
+      done = sector
+        ? disk.clear(LOG_PATH, start, Math.min(start + SECTOR_BYTES, end))
+        : disk.damage(LOG_PATH, at, 1 << this.dice.below(8))
     } else {
-      const path = `metadata/superblock.${fraction < 0.5 ? 'a' : 'b'}`
-      done = disk.damage(path, this.dice.below(110), 1 << this.dice.below(8))
+      done = disk.damage(slotPath(fraction), this.dice.below(110), 1 << this.dice.below(8))
     }
-    if (!done) return
-    this.marks.add('world.rot')
+    if (done) this.damaged(id, 'world.rot')
+  }
+
+  /** Bytes are there, and nobody can read them: the log and the slots at the next boot, segments by the next poll. */
+  private loseSector({ node: id, file, fraction }: Extract<Fault, { fault: 'unreadable' }>): void {
+    const { disk } = this.world.nodes[id]!
+    if (!this.mayDamage()) return
+    const segments = disk.paths().filter(path => path.endsWith('.log') && (disk.live(path)?.size ?? 0) > 0)
+    const path =
+      file === 'log'
+        ? LOG_PATH
+        : file === 'superblock'
+          ? slotPath(fraction)
+          : segments[Math.floor(fraction * segments.length)]
+    if (path === undefined || !disk.loseSector(path, Math.floor(fraction * (disk.live(path)?.size ?? 0)))) return
+    this.damaged(id, 'world.unreadable')
+    this.troubled.add(id)
+  }
+
+  private misdirect({ node: id, fraction }: Extract<Fault, { fault: 'misdirect' }>): void {
+    const end = this.innerLog(id)
+    if (!this.mayDamage() || end === undefined) return
+    const at = Math.floor(fraction * end)
+    const landed = () => {
+      this.straying.delete(id)
+      this.damaged(id, 'world.misdirected')
+    }
+    if (this.world.nodes[id]!.disk.misdirect(LOG_PATH, at - (at % SECTOR_BYTES), end, landed)) this.straying.add(id)
+  }
+
+  private mayDamage(): boolean {
+    return this.rotten.size + this.straying.size + this.lostDisks === 0
+  }
+
+  private damaged(id: number, mark: string): void {
+    this.marks.add(mark)
     this.rotten.add(id)
     this.checker.rotted(id)
+  }
+
+  /** Where the last entry of a log begins that has others in front of it. */
+  private innerLog(id: number): number | undefined {
+    const entries = [...this.checker.durable[id]!.log().values()]
+    return entries.length < 3 ? undefined : Math.max(...entries.map(({ position }) => position))
   }
 
   /** True when every other node holds all that this one has ever said it holds, so that it may forget it. */
   private canSpare(id: number): boolean {
     const { world } = this
     if (world.nodes.length < 3) return false
-    for (const rotten of this.rotten) if (rotten !== id) return false
+    for (const damaged of [...this.rotten, ...this.straying]) if (damaged !== id) return false
     const durable = this.checker.durable[id]!.superblock('metadata')
     const view = durable === undefined || durable === 'corrupt' ? 0 : durable.view
     const needed = this.checker.highestAcked(id)
@@ -257,8 +322,10 @@ export class Driver {
     this.marks.add('world.lost_disk')
     this.world.wipe(id)
     this.rotten.delete(id)
+    this.straying.delete(id)
     this.lostDisks++
     this.checker.wiped(id)
+    this.watches.wiped(id)
   }
 
   private replaceWhenSpare(id: number): void {

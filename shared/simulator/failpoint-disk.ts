@@ -9,6 +9,7 @@ interface Armed {
   readonly effect: FailpointEffect
   after: number
   times: number
+  reached: number
 }
 
 export interface FailpointWorld {
@@ -24,7 +25,7 @@ export class Failpoints {
   private readonly held = new Map<string, (() => void)[]>()
 
   arm(text: string, effect: FailpointEffect, after: number, times: number): void {
-    this.armed.push({ text, point: parsePoint(text), effect, after, times })
+    this.armed.push({ text, point: parsePoint(text), effect, after, times, reached: 0 })
   }
 
   disarm(text: string): void {
@@ -38,6 +39,16 @@ export class Failpoints {
     this.held.delete(text)
   }
 
+  /** Undefined: it is not armed. */
+  reachedOf(text: string): number | undefined {
+    return this.armed.find(armed => armed.text === text)?.reached
+  }
+
+  /** Counts are of one life. */
+  restarted(): void {
+    for (const armed of this.armed) armed.reached = 0
+  }
+
   /** Settles when the call may go on; rejects with the error that it is to end with. */
   async reached(moment: DiskMoment, world: FailpointWorld): Promise<{ killed: boolean }> {
     const names = this.names.at(moment)
@@ -45,6 +56,8 @@ export class Failpoints {
       const { name, glob } = armed.point
       if (armed.times === 0 || !names.includes(name)) continue
       if (glob !== undefined && !globMatches(glob, moment.path)) continue
+      armed.reached++
+      if (armed.effect.effect === 'count') continue
       if (armed.after > 0) {
         armed.after--
         continue
@@ -60,6 +73,19 @@ export class Failpoints {
         })
     }
     return { killed: false }
+  }
+
+  /** A point on the way of a handler: it cannot wait, so only a kill happens here. True: the node is to die now. */
+  passed(name: string): boolean {
+    for (const armed of this.armed) {
+      if (armed.times === 0 || armed.point.name !== name || armed.effect.effect !== 'kill') continue
+      if (armed.after > 0) armed.after--
+      else {
+        armed.times--
+        return true
+      }
+    }
+    return false
   }
 
   wrap(disk: Disk, world: FailpointWorld): Disk {

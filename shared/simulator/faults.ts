@@ -34,7 +34,23 @@ export type Fault = { readonly atMs: number } & (
   /** No superblock of this node can be written. */
   | { readonly fault: 'wedge'; readonly node: number; readonly forMs: number }
   | { readonly fault: 'slow'; readonly node: number; readonly factor: number; readonly forMs: number }
-  | { readonly fault: 'rot'; readonly node: number; readonly file: 'log' | 'superblock'; readonly fraction: number }
+  | {
+      readonly fault: 'rot'
+      readonly node: number
+      readonly file: 'log' | 'superblock'
+      readonly fraction: number
+      /** A sector of the log is zeros; else one bit is another. */
+      readonly sector?: true
+    }
+  /** A sector of this file cannot be read until it is written again. */
+  | {
+      readonly fault: 'unreadable'
+      readonly node: number
+      readonly file: 'log' | 'superblock' | 'segment'
+      readonly fraction: number
+    }
+  /** The next write to the log lands somewhere in its middle. */
+  | { readonly fault: 'misdirect'; readonly node: number; readonly fraction: number }
   | { readonly fault: 'loseDisk'; readonly node: number; readonly downMs: number }
   | { readonly fault: 'clock'; readonly node: number; readonly byMs: number }
 )
@@ -57,7 +73,21 @@ export function drawFaults(profile: Profile, dice: Dice): Fault[] {
     if (dice.chance(profile.everybody))
       return { atMs: at(), fault: 'crashAll', kind, downMs: Array.from({ length: nodes }, down) }
     const call = dice.chance(profile.midCall) ? { call: dice.between(1, 200) } : {}
-    return { atMs: at(), fault: 'crash', node: victim(), kind, downMs: down(), ...call }
+    const crash: Extract<Fault, { fault: 'crash' }> = {
+      atMs: at(),
+      fault: 'crash',
+      node: victim(),
+      kind,
+      downMs: down(),
+      ...call,
+    }
+    let backMs = crash.atMs + crash.downMs
+    for (let index = 0; index < (profile.relapses ?? 0) && crash.node !== 'primary'; index++) {
+      const again = { ...crash, atMs: backMs + dice.between(300, 1_000), downMs: down() }
+      faults.push(again)
+      backMs = again.atMs + again.downMs
+    }
+    return crash
   })
   times(profile.cleanStops, () => ({ atMs: at(), fault: 'stop', node: node(), downMs: down() }))
   times(profile.partitions, () => ({
@@ -96,8 +126,14 @@ export function drawFaults(profile: Profile, dice: Dice): Fault[] {
     atMs: at(),
     fault: 'rot',
     node: node(),
-    file: dice.pick(['log', 'log', 'superblock'] as const),
+    file:
+      profile.rotLogs === undefined
+        ? dice.pick(['log', 'log', 'superblock'] as const)
+        : dice.chance(profile.rotLogs)
+          ? 'log'
+          : 'superblock',
     fraction: dice.below(1_000) / 1_000,
+    ...(profile.rotSectors !== undefined && dice.chance(profile.rotSectors) && { sector: true as const }),
   }))
   times(profile.lostDisks, () => ({ atMs: at(), fault: 'loseDisk', node: node(), downMs: down() }))
   times(profile.clockSteps, () => ({
@@ -105,6 +141,26 @@ export function drawFaults(profile: Profile, dice: Dice): Fault[] {
     fault: 'clock',
     node: node(),
     byMs: dice.pick([-3_600_000, -1_000, 1_000, 3_600_000]),
+  }))
+  for (let index = 0; index < (profile.failedStops ?? 0); index++) {
+    const [atMs, victim] = [at(), node()]
+    const path = 'topics/1/partitions/0/0'
+    faults.push({ atMs, fault: 'stop', node: victim, downMs: down() })
+    faults.push({ atMs, fault: 'diskError', node: victim, call: 'write', path, error: 'Io' })
+  }
+  // Last, so that a seed without them draws all others as ever.
+  times(profile.unreadable ?? 0, () => ({
+    atMs: at(),
+    fault: 'unreadable',
+    node: node(),
+    file: dice.pick(['log', 'segment', 'segment', 'superblock'] as const),
+    fraction: dice.below(1_000) / 1_000,
+  }))
+  times(profile.misdirects ?? 0, () => ({
+    atMs: at(),
+    fault: 'misdirect',
+    node: node(),
+    fraction: dice.below(1_000) / 1_000,
   }))
   return faults.sort((a, b) => a.atMs - b.atMs)
 }

@@ -265,6 +265,22 @@ test('MF-15 a topic that was just created takes writes at once, also through a b
   expect(confirmed.map(one => one?.baseOffset)).toEqual(Array(8).fill(0n))
 })
 
+test('MF-15 a topic that the dialled backup has in its log and not applied yet: 58 at once, and repeated it lands; no topic: 20', async () => {
+  const world = await withTopic(36n)
+  const [patient, curt] = [world.client([1], { followLeader: false }), staying(world, 1)]
+  for (const client of [patient, curt]) await world.drive(client.connect())
+  const to = (client: Client, topic: string) =>
+    client.sendMessages('s', topic, { kind: 'partition', partition: 0 }, [{ payload: 'x' }])
+  // What it has acknowledged is committed; that it is, it hears with the next heartbeat.
+  await world.drive(world.client([0]).createTopic('s', 'fresh', 1))
+  const { op, commitMin } = world.replica(1).inspect.metadata()
+  expect(BigInt(op)).toBeGreaterThan(BigInt(commitMin))
+  const landing = to(patient, 'fresh')
+  expect(await world.drive(failure(to(curt, 'fresh')))).toMatchObject({ status: 58, outcome: 'not_applied' })
+  expect(await world.drive(landing)).toMatchObject({ baseOffset: 0n })
+  expect(await world.drive(failure(to(curt, 'absent')))).toMatchObject({ status: 20 })
+})
+
 test('MF-16 a topic that is deleted and made again has only the messages of its new life', async () => {
   const world = await withTopic(13n)
   const client = world.client([0])

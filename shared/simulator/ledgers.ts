@@ -90,27 +90,60 @@ interface Confirmed {
   readonly payload: string
   /** Acknowledged to the one who wrote it; else only seen by a reader. */
   acked: boolean
+  /** The node that answered the writer, where that is known. */
+  by: number | undefined
+  /** The disk of that node is gone: what keeps it is the memory of the others, until they have written it. */
+  orphaned?: true
   /** No loss of this one is a fault any more. */
   excused: boolean
+  /** Payloads that this offset had before, each in front of a purge. */
+  readonly before: number
 }
 
-/** Messages of partitions that are never purged: one offset, one payload, for ever. */
+/**
+ * One offset, one payload, for ever: of a partition that is purged, one more for each purge that was asked for, since nobody
+ * outside can tell on which side of a purge a message was written.
+ */
 export class OffsetLedger {
   private readonly partitions = new Map<string, Map<bigint, Confirmed>>()
   private readonly refused = new Set<string>()
+  private readonly purges = new Map<string, number>()
   private readonly checker: Checker
   acked = 0
   compared = 0
+  /** Hears of every offset that a writer was told. */
+  acknowledged: (partition: string, offset: bigint) => void = () => {}
+  /** Which node answers writers of a partition now, if that is certain. */
+  answeredBy: (partition: string) => number | undefined = () => undefined
+  /** Every purge that was asked for has come about, or never will. */
+  calm = false
 
   constructor(checker: Checker) {
     this.checker = checker
   }
 
+  /** A batch was acknowledged, or a reader has seen messages, one behind the other. */
+  confirmedAll(partition: string, base: bigint, payloads: readonly string[], acked: boolean): void {
+    const by = acked ? this.answeredBy(partition) : undefined
+    for (const [index, payload] of payloads.entries()) this.note(partition, base + BigInt(index), payload, acked, by)
+  }
+
   confirmed(partition: string, offset: bigint, payload: string, acked: boolean): void {
+    this.note(partition, offset, payload, acked, acked ? this.answeredBy(partition) : undefined)
+  }
+
+  private note(partition: string, offset: bigint, payload: string, acked: boolean, by: number | undefined): void {
     const ledger = this.of(partition)
     const known = ledger.get(offset)
-    if (acked) this.acked++
-    if (!known) ledger.set(offset, { payload, acked, excused: false })
+    if (acked) {
+      this.acked++
+      this.acknowledged(partition, offset)
+    }
+    const purges = this.purges.get(partition) ?? 0
+    const excused = purges > 0 && !this.calm
+    if (!known) ledger.set(offset, { payload, acked, by, excused, before: 0 })
+    else if (known.payload !== payload && known.before < purges)
+      ledger.set(offset, { payload, acked, by, excused, before: known.before + 1 })
     else {
       this.compared++
       if (known.payload !== payload)
@@ -118,27 +151,51 @@ export class OffsetLedger {
           'offset-reuse',
           `offset ${offset} of ${partition} was confirmed for ${short(known.payload)} and is confirmed for ${short(payload)}`,
         )
-      else if (acked) known.acked = true
+      else if (acked && !known.acked) {
+        known.acked = true
+        known.by = by
+      }
     }
-    if (this.refused.has(payload))
+    if (this.refused.size > 0 && this.refused.has(short(payload)))
       this.checker.fail(
         'wrong-message',
         `${short(payload)} was surely not accepted, and stands at offset ${offset} of ${partition}`,
       )
   }
 
-  /** The client was told that this was surely not stored. */
-  notStored(payload: string): void {
-    this.refused.add(payload)
+  /** A purge of this partition is asked for: it may come about at any time from now on. */
+  purge(partition: string): void {
+    this.purges.set(partition, (this.purges.get(partition) ?? 0) + 1)
+    this.excuse(partition)
   }
 
-  /** More failed at once than this partition promises to survive: what was confirmed so far may be gone. */
-  excuse(partition: string): void {
-    for (const entry of this.of(partition).values()) entry.excused = true
+  /** The client was told that this was surely not stored. */
+  notStored(payload: string): void {
+    this.refused.add(short(payload))
+  }
+
+  /**
+   * More failed at once than this partition promises to survive: what was confirmed so far may be gone. With `node`: what
+   * that node answered, or nobody knows who.
+   */
+  excuse(partition: string, node?: number): void {
+    for (const entry of this.of(partition).values())
+      entry.excused ||= node === undefined || entry.by === undefined || entry.by === node
+  }
+
+  /** The disk of a node is gone, with what it answered. */
+  diskLost(partition: string, node: number): void {
+    for (const entry of this.of(partition).values())
+      if (entry.by === undefined || entry.by === node) entry.orphaned = true
+  }
+
+  /** Too many have lost their memory: of what a lost disk alone may have held, nobody need know any more. */
+  excuseOrphans(partition: string): void {
+    for (const entry of this.of(partition).values()) entry.excused ||= entry.orphaned === true
   }
 
   /** All that a settled node has of this partition. */
-  readBack(partition: string, node: number, found: ReadonlyMap<bigint, string>): void {
+  readBack(partition: string, node: number | undefined, found: ReadonlyMap<bigint, string>): void {
     for (const [offset, payload] of found) this.confirmed(partition, offset, payload, false)
     for (const [offset, entry] of this.of(partition)) {
       this.compared++
@@ -161,5 +218,8 @@ export class OffsetLedger {
   }
 }
 
-/** Without the padding. */
-const short = (payload: string): string => payload.replace(/x+$/, '')
+/** Without the padding: still one of a kind. */
+const short = (payload: string): string => {
+  const padding = payload.indexOf('x')
+  return padding < 0 ? payload : payload.slice(0, padding)
+}

@@ -6,6 +6,7 @@
 import type { ReplicaId } from '../bytes/units.ts'
 import { Command } from '../protocol/commands.ts'
 import type { Replica } from '../replica/contract.ts'
+import { frameGroup } from '../replica/frame-group.ts'
 import type { LinkMark } from '../replica/ports.ts'
 import type { Dice } from './dice.ts'
 import type { Life } from './life.ts'
@@ -15,10 +16,14 @@ import type { Timeline } from './timeline.ts'
 const CLOSE_MICROS = 1_000
 /** Longest wait between two nodes being up and their connection. */
 const DIAL_MICROS_MAX = 50_000
+/** Mean time after which an answer comes once more. */
+const LATE_MEAN_MICROS = 300_000
 /** Longest wait for a new connection after one broke. */
 const REDIAL_MICROS_MAX = 500_000
 /** Offset of the command byte in a frame (spec consensus.md §2.1). */
 const COMMAND_AT = 60
+/** Offset of the nonce in a StartView (§2.5). */
+const NONCE_AT = 240
 /** Frames whose whole header is under their checksum. The view of a prepare is under none, by the format. */
 const SEALED: ReadonlySet<number> = new Set([
   Command.PrepareOk,
@@ -49,6 +54,8 @@ export interface LinkFaults {
   readonly corrupt: number
   /** Frames overtake each other within a connection too. */
   readonly reorder: boolean
+  /** Answers to probes that come once more, late, whoever is at that end by then: a proxy keeps frames beyond a connection. */
+  readonly lateAnswers?: number
 }
 
 export const CALM: LinkFaults = Object.freeze({
@@ -131,13 +138,13 @@ export class Links {
     this.timeline.after(CLOSE_MICROS + 1 + this.dice.below(REDIAL_MICROS_MAX), () => this.connect(one, two))
   }
 
-  /** Frames of this direction, or only those with this command byte, are lost in silence. */
-  cut(from: ReplicaId, to: ReplicaId, command?: number): void {
-    this.cutDirections.add(direction(from, to, command))
+  /** Frames of this direction, or only those with this command byte (of this group), are lost in silence. */
+  cut(from: ReplicaId, to: ReplicaId, command?: number, group?: bigint): void {
+    this.cutDirections.add(direction(from, to, command, group))
   }
 
-  heal(from: ReplicaId, to: ReplicaId, command?: number): void {
-    this.cutDirections.delete(direction(from, to, command))
+  heal(from: ReplicaId, to: ReplicaId, command?: number, group?: bigint): void {
+    this.cutDirections.delete(direction(from, to, command, group))
   }
 
   healAll(): void {
@@ -178,6 +185,7 @@ export class Links {
     this.carry(connection, from, to, new Uint8Array(frame), ordinal)
     if (this.faults.duplicate > 0 && this.dice.chance(this.faults.duplicate))
       this.carry(connection, from, to, new Uint8Array(frame), ordinal)
+    if (isAnswer(frame)) this.repeatLate(from, to, frame)
     return true
   }
 
@@ -213,16 +221,44 @@ export class Links {
       })
     }
     timeline.after(arrival - timeline.nowMicros, () => {
-      if (lost || this.cutDirections.has(direction(from, to)) || this.cutDirections.has(direction(from, to, command)))
-        return
+      if (lost || this.isLost(from, to, frame)) return
       for (const held of this.holds.values()) {
         if (held.from !== from || held.to !== to || held.command !== command || held.left === 0) continue
         held.left--
-        held.frames.push(deliver)
+        // Held frames belong to the way, not to the connection: they may reach the next life of the receiver.
+        held.frames.push(() => (connection.open ? deliver() : this.deliverLate(from, to, frame)))
         return
       }
       deliver()
     })
+  }
+
+  private repeatLate(from: ReplicaId, to: ReplicaId, frame: Uint8Array): void {
+    const { lateAnswers = 0 } = this.faults
+    if (lateAnswers === 0 || !this.dice.chance(lateAnswers)) return
+    this.timeline.after(Math.round(this.dice.exponential(LATE_MEAN_MICROS)), () => {
+      this.repeatLate(from, to, frame)
+      this.deliverLate(from, to, frame)
+    })
+  }
+
+  /** On whatever connection there is now. */
+  private deliverLate(from: ReplicaId, to: ReplicaId, frame: Uint8Array): void {
+    const end = this.ends.get(to)
+    if (!end || !this.isConnected(from, to) || this.isLost(from, to, frame)) return
+    end.life.run(() => {
+      this.observer?.arrived(from, to, frame)
+      end.replica.peerFrame(from, new Uint8Array(frame), { id: `${from}>${to}#late`, ordinal: 0, dir: 'in' })
+    })
+  }
+
+  private isLost(from: ReplicaId, to: ReplicaId, frame: Uint8Array): boolean {
+    const { cutDirections: cuts } = this
+    if (cuts.size === 0) return false
+    const command = frame[COMMAND_AT]!
+    if (cuts.has(direction(from, to)) || cuts.has(direction(from, to, command))) return true
+    const group = frameGroup(frame)
+    return group !== undefined && cuts.has(direction(from, to, command, group))
   }
 
   private connect(a: End, b: End): void {
@@ -241,6 +277,10 @@ export class Links {
   }
 }
 
+/** A StartView that echoes a nonce. */
+const isAnswer = (frame: Uint8Array): boolean =>
+  frame[COMMAND_AT] === Command.StartView && frame.subarray(NONCE_AT, NONCE_AT + 16).some(byte => byte !== 0)
+
 const pair = (a: ReplicaId, b: ReplicaId): string => (a < b ? `${a}-${b}` : `${b}-${a}`)
-const direction = (from: number, to: number, command?: number): string =>
-  command === undefined ? `${from}>${to}` : `${from}>${to} ${command}`
+const direction = (from: number, to: number, command?: number, group?: bigint): string =>
+  [`${from}>${to}`, command, group].filter(part => part !== undefined).join(' ')

@@ -90,6 +90,8 @@ test('ST-07 several segments come one by one, and the last of them is written on
   expect(Number(installed!.data.segments)).toBeGreaterThan(1)
   await send(world, 24, 12, [0, 1, 2], 100_000)
   expect(await settled(world)).toBe(true)
+  // What a backup has applied reaches its disk a round later.
+  await world.run(1_000)
   expect(await digests(world, 2)).toEqual(await digests(world, 0))
   expect(await readAll(world, 2)).toEqual(numbers(36))
 })

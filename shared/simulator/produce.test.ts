@@ -66,8 +66,8 @@ async function readAll(world: World, node: number, partition: number): Promise<S
   return read
 }
 
-async function prepared(seed: bigint, nodes: number, options: TopicOptions): Promise<World> {
-  const world = newWorld({ seed, nodes })
+async function prepared(seed: bigint, nodes: number, options: TopicOptions, paced = false): Promise<World> {
+  const world = newWorld({ seed, nodes, paced })
   await startAll(world)
   const client = world.client([0])
   await world.drive(client.createStream('s'))
@@ -158,4 +158,32 @@ test('a solo node: the same, and a clean stop and restart keep everything', asyn
   for (let partition = 0; partition < PARTITIONS; partition++) {
     expectRead(await readAll(world, 0, partition), ledger[partition]!)
   }
+})
+
+/** Eight closed loops of one batch each against one eager partition; then the process is killed. */
+async function closedLoops(paced: boolean): Promise<{ batchesPerRound: number; sent: Sent[]; read: Sent[] }> {
+  const world = await prepared(11n, 1, { enforceFsync: true, messagesRequiredToSave: 1 }, paced)
+  const sent: Sent[] = []
+  const work = async (client: Client, name: number) => {
+    await client.connect()
+    for (let number = 0; number < 100; number++) {
+      const payload = `${name}:${number}`
+      const confirmed = await client.sendMessages('s', 't', { kind: 'partition', partition: 0 }, [{ payload }])
+      sent.push({ offset: confirmed!.baseOffset, payload })
+    }
+  }
+  const clients = Array.from({ length: CLIENTS }, () => world.client([0]))
+  await world.drive(Promise.all(clients.map(work)), 600_000)
+  for (const client of clients) client.close()
+  const { rounds, batches } = world.replica(0).inspect.partition({ stream: 0, topic: 0, partition: 0 })!.flusher
+  world.kill(0)
+  await startAll(world)
+  const read = await readAll(world, 0, 0)
+  return { batchesPerRound: batches / rounds, sent: sent.sort((a, b) => (a.offset < b.offset ? -1 : 1)), read }
+}
+
+test('rounds that wait for company take more batches each, and what they confirmed outlives the process', async () => {
+  const [paced, plain] = [await closedLoops(true), await closedLoops(false)]
+  expect(paced.batchesPerRound).toBeGreaterThan(plain.batchesPerRound)
+  for (const { read, sent } of [paced, plain]) expectRead(read, sent)
 })

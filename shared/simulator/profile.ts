@@ -4,6 +4,7 @@
  */
 import type { Dice } from './dice.ts'
 import type { CrashKind } from './disk.ts'
+import { FOCUS, FOCUS_NAMES, type Focus, type FocusName } from './focus.ts'
 import { CALM, type LinkFaults } from './links.ts'
 import type { WorkloadShape } from './workload.ts'
 
@@ -15,9 +16,13 @@ export interface Profile {
   /** Of the crashes, how many happen in the middle of a handler: 0 to 1. */
   readonly midCall: number
   readonly meanDownMs: number
+  /** How often a node that crashed crashes again, each time soon after its return. Default: not at all. */
+  readonly relapses?: number
   /** All processes at once: 0 to 1 of the crashes. */
   readonly everybody: number
   readonly cleanStops: number
+  /** Stops whose flush of the default topic meets a disk that fails. */
+  readonly failedStops?: number
   readonly partitions: number
   readonly oneWay: boolean
   readonly pauses: number
@@ -26,6 +31,14 @@ export interface Profile {
   readonly wedges: number
   readonly slowDisks: number
   readonly rot: number
+  /** Of the rot, how much lies in a log and not in a superblock: 0 to 1. Default: two thirds. */
+  readonly rotLogs?: number
+  /** Of the rot, how much takes a whole sector: 0 to 1. Default: each flips one bit. */
+  readonly rotSectors?: number
+  /** Sectors that cannot be read until they are written again. Default: none. */
+  readonly unreadable?: number
+  /** Writes to a log that land elsewhere in it. Default: none. */
+  readonly misdirects?: number
   readonly lostDisks: number
   readonly clockSteps: number
   readonly workload: WorkloadShape
@@ -33,25 +46,37 @@ export interface Profile {
     readonly journalSlots: number
     readonly clientsTableMax: number
     readonly prepareQueueDepth: number
+    /** By node, where they differ. */
+    readonly prepareQueueDepths?: readonly number[]
   }
-  readonly partition: { readonly evictedRingCapacity: number; readonly offsetReservationLease: number }
+  readonly partition: {
+    readonly evictedRingCapacity: number
+    readonly offsetReservationLease: number
+    /** Default: what the topics say. */
+    readonly segmentBytesMax?: number
+  }
   /** At the end only a majority comes back. */
   readonly smallCore: boolean
 }
 
-export type ProfileName = 'swarm' | 'calm' | 'crash' | 'network' | 'disk' | 'idle'
-export const PROFILES: readonly ProfileName[] = ['swarm', 'calm', 'crash', 'network', 'disk', 'idle']
+export type ProfileName = 'swarm' | 'calm' | 'crash' | 'network' | 'disk' | 'idle' | FocusName
+export const PROFILES: readonly ProfileName[] = [
+  ...(['swarm', 'calm', 'crash', 'network', 'disk', 'idle'] as const),
+  ...FOCUS_NAMES,
+]
 
 /** Virtual time in which the faults of a run lie, and the least that a run takes. */
 export const RUN_MS = 120_000
 export const COMMITTED_MIN = 300
 
 export function drawProfile(dice: Dice, name: ProfileName): Profile {
-  const nodes = dice.pick([1, 3, 3, 3, 3, 3, 5, 5])
+  const nodes = dice.pick([1, 3, 3, 3, 3, 3, 3, 5])
   const on = (probability: number) => dice.chance(probability)
-  const crash = name === 'swarm' ? on(0.85) : name === 'crash' || name === 'disk'
-  const network = name === 'swarm' ? on(0.75) : name === 'network'
-  const disk = name === 'swarm' ? on(0.6) : name === 'disk'
+  const focus = name in FOCUS ? FOCUS[name as FocusName] : undefined
+  const mixed = name === 'swarm' || focus !== undefined
+  const crash = mixed ? on(0.85) : name === 'crash' || name === 'disk'
+  const network = mixed ? on(0.75) : name === 'network'
+  const disk = mixed ? on(0.6) : name === 'disk'
   const many = nodes > 1
   const count = (wanted: boolean, low: number, high: number) => (wanted ? dice.between(low, high) : 0)
   const links: LinkFaults = network
@@ -64,6 +89,7 @@ export function drawProfile(dice: Dice, name: ProfileName): Profile {
         reorder: on(0.3),
       }
     : CALM
+  const clients = dice.between(2, 6)
   const powerLoss: readonly CrashKind[] = ['process', 'drop', 'part', 'part', 'keep']
   const profile: Profile = {
     nodes,
@@ -85,8 +111,9 @@ export function drawProfile(dice: Dice, name: ProfileName): Profile {
     lostDisks: count(many && disk && on(0.25), 1, 1),
     clockSteps: count(on(0.3), 1, 3),
     workload: {
-      clients: dice.between(2, 6),
-      pauseMs: dice.pick([200, 500, 1_000]),
+      clients,
+      // All of them together: three to six requests a second, so that a run comes by its commits in its time and goes on to the next seed.
+      pauseMs: clients * dice.pick([180, 240, 300]),
       metadata: dice.pick([0, 1, 5, 10]) + 1,
       produce: dice.pick([0, 5, 10]),
       poll: dice.pick([0, 2]),
@@ -105,6 +132,8 @@ export function drawProfile(dice: Dice, name: ProfileName): Profile {
       offsetReservationLease: dice.pick([65_536, 16, 1]),
     },
     smallCore: many && on(0.3),
+    // Last, so that a seed without them is what it was before there were any.
+    ...damagedSectors(dice, many && disk),
   }
   if (name === 'calm') return { ...profile, cleanStops: 0, clockSteps: 0, smallCore: false }
   if (name === 'idle') {
@@ -117,5 +146,23 @@ export function drawProfile(dice: Dice, name: ProfileName): Profile {
       workload: { ...profile.workload, clients: 0 },
     }
   }
-  return profile
+  return focus === undefined ? profile : focused(profile, focus)
+}
+
+/** One sector or one write in a few runs: what is damaged twice proves no more. */
+function damagedSectors(dice: Dice, wanted: boolean): Pick<Profile, 'unreadable' | 'misdirects'> {
+  if (!wanted || !dice.chance(0.15)) return {}
+  return dice.chance(0.5) ? { unreadable: 1 } : { misdirects: 1 }
+}
+
+/** A draw of the swarm with the rates and sizes of a focus in their place; sectors are damaged only where it says so. */
+function focused({ unreadable, misdirects, ...profile }: Profile, focus: Focus): Profile {
+  return {
+    ...profile,
+    ...focus,
+    links: { ...profile.links, ...focus.links },
+    workload: { ...profile.workload, ...focus.workload },
+    metadata: { ...profile.metadata, ...focus.metadata },
+    partition: { ...profile.partition, ...focus.partition },
+  }
 }

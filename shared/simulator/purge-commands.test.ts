@@ -73,6 +73,28 @@ describe.each([1, 3])('on %s nodes', nodes => {
   })
 })
 
+test('RP-03 deleted segments wait for the slowest consumer, which is said once, and go when it has passed them', async () => {
+  const { world, client } = await withMessages(68n, 3, 13, 300_000)
+  await world.run(2_000)
+  const before = segments(world, 0)
+  const [first, second] = before
+  expect(before.length).toBeGreaterThan(2)
+  const slowest = BigInt(second!.startOffset) - 2n
+  await world.drive(client.storeOffset('s', 't', 0, slowest))
+  // A backup hears of the commit with the next heartbeat; the deletion comes to it by another group.
+  await world.run(1_000)
+  await world.drive(client.deleteSegments('s', 't', 0, 1))
+  await world.run(5_000)
+  for (const { id } of world.nodes) {
+    expect(segments(world, id)[0]!.startOffset).toBe(first!.startOffset)
+    const said = world.factsOf('retention_held').filter(({ node }) => node === id)
+    expect(said.map(({ data }) => data)).toEqual([{ consumer: 'consumer/0', upTo: String(slowest + 1n) }])
+  }
+  await world.drive(client.storeOffset('s', 't', 0, slowest + 1n))
+  const gone = () => world.nodes.every(({ id }) => segments(world, id)[0]!.startOffset === second!.startOffset)
+  expect(await world.until(gone, 5_000)).toBe(true)
+})
+
 test.each([64n, 65n, 66n, 67n])(
   'a topic that is deleted, and made again, while it is being purged: no node falls over it (seed %s)',
   async seed => {

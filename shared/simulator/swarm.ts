@@ -4,19 +4,27 @@
  * acknowledged (spec drills.md §2.5, core liveness).
  */
 import type { Hash } from '../bytes/hash.ts'
-import { RULES_ON, type Rules } from '../consensus/rules.ts'
+import type { GroupId } from '../bytes/units.ts'
 import type { GroupSummary } from '../inspection/snapshots.ts'
-import { METADATA_GROUP, packGroup } from '../protocol/groups.ts'
+import { METADATA_GROUP, packGroup, unpackGroup } from '../protocol/groups.ts'
+import { RULES_ON, type Rules } from '../protocol/rules.ts'
+import type { GroupStanding } from '../replica/contract.ts'
+import { Answers } from './checkers/answers.ts'
 import { Checker, name as groupName, type Violation } from './checkers/checker.ts'
 import { coldOpen } from './checkers/cold-open.ts'
+import { groupOfPath } from './checkers/lives.ts'
+import { PartitionChecker } from './checkers/partitions.ts'
+import { Watches } from './checkers/watch.ts'
 import { Dice } from './dice.ts'
 import { Driver } from './driver.ts'
 import { drawFaults, type Fault } from './faults.ts'
 import { Fingerprint } from './fingerprint.ts'
 import { NameLedger, OffsetLedger } from './ledgers.ts'
 import { Marks } from './marks.ts'
+import { MetadataClients } from './metadata-clients.ts'
 import { COMMITTED_MIN, drawProfile, type Profile, type ProfileName, RUN_MS } from './profile.ts'
-import { PARTITIONS, TOPICS, Workload } from './workload.ts'
+import { Remembering } from './remembering.ts'
+import { PARTITIONS, Workload } from './workload.ts'
 import { World, type WorldFact } from './world.ts'
 
 export interface SeedOptions {
@@ -31,6 +39,11 @@ export interface SeedOptions {
   readonly ignore?: readonly string[]
   /** Stops at this event and says what was seen last. */
   readonly until?: number
+  /**
+   * A shorter run: faults begin before this time only, and then everything is healed at once, whatever is committed. Up to
+   * then it is the run that the seed alone draws. The replay of a recorded find needs no more than led to it.
+   */
+  readonly runMs?: number
 }
 
 export interface SeedResult {
@@ -55,12 +68,17 @@ export interface SeedResult {
 const VIRTUAL_MS_MAX = 600_000
 const LIVENESS_MS = 90_000
 const FACTS_KEPT = 2_000
-const WATCH_MICROS = 200_000
 const ASK_MS = 50
+/** Share of the seeds with clients that change and read all of the metadata there is, beside the workload. */
+const METADATA_READ = 0.125
+/** Share of the seeds whose group commits wait for company. */
+const PACED = 0.25
 
 export async function runSeed(options: SeedOptions): Promise<SeedResult> {
   const profileName = options.profile ?? 'swarm'
   const drawn = drawProfile(new Dice(options.seed, 'profile'), profileName)
+  const { runMs = Number.POSITIVE_INFINITY } = options
+  // Those that come too late meet a world that is healed: left out, they would make it another one from the beginning.
   const faults = options.faults ?? drawFaults(drawn, new Dice(options.seed, 'faults'))
   const run = new Run(options, drawn, faults)
   try {
@@ -80,8 +98,8 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
     events: world.timeline.steps,
     virtualMs: Math.round(world.nowMs),
     committed: checker.committed,
-    compared: checker.pairsCompared + run.names.compared + run.offsets.compared,
-    faults,
+    compared: checker.pairsCompared + run.names.compared + run.offsets.compared + run.answers.compared,
+    faults: faults.filter(({ atMs }) => atMs < runMs),
     drawn,
     ...((failed || options.until !== undefined) && { last: reportOf(run) }),
   }
@@ -103,18 +121,22 @@ class Run {
   readonly options: SeedOptions
   readonly world: World
   readonly checker: Checker
+  private readonly watches: Watches
+  private readonly partitions: PartitionChecker
   readonly marks = new Marks()
   readonly fingerprint = new Fingerprint()
   readonly names: NameLedger
   readonly offsets: OffsetLedger
+  readonly answers: Answers
   private readonly profile: Profile
   private readonly faults: readonly Fault[]
   private readonly driver: Driver
   private readonly workload: Workload
-  /** Nodes that have lost nothing since they last held all that their partitions had committed. */
-  private readonly intact = new Set<number>()
+  /** In some seeds. */
+  private readonly metadataClients: MetadataClients | undefined
+  private readonly remembering: Remembering
   private readonly kinds = new Map<string, number>()
-  /** Groups of a node that said that only a state transfer helps. */
+  /** Groups of a node that said that only a state transfer helps, and, where nobody could serve one, only a person. */
   readonly transferWanted = new Set<string>()
 
   constructor(options: SeedOptions, profile: Profile, faults: readonly Fault[]) {
@@ -129,6 +151,7 @@ class Run {
       breathe: options.breathe,
       nodes: profile.nodes,
       factsMax: FACTS_KEPT,
+      paced: new Dice(seed, 'pacing').chance(PACED),
       config: {
         metadata: profile.metadata,
         partition: {
@@ -138,25 +161,45 @@ class Run {
         },
         rules: { ...RULES_ON, ...options.rules },
       },
+      configOf: node => {
+        const depth = profile.metadata.prepareQueueDepths?.[node]
+        return depth === undefined ? {} : { metadata: { ...profile.metadata, prepareQueueDepth: depth } }
+      },
       observer: {
         fact: fact => this.fact(fact),
-        applied: (node, group, header) => this.checker.applied(node, group, header),
+        applied: (node, group, header) => {
+          this.checker.applied(node, group, header)
+          this.answers.follow()
+          this.watches.applied(node, group, header)
+        },
         booted: node => {
           const group = this.world.replica(node).inspect.metadata()
           this.checker.booted(node, BigInt(group.commitMin))
+          this.answers.follow()
+          this.watches.booted(node)
+          this.partitions.booted(node)
         },
         ended: (node, why) => {
           print.add(node + 64)
-          this.lostMemory(node)
+          this.remembering.lost(node)
           // The disk takes its crash first.
           this.world.timeline.after(0, () => {
             this.checker.ended(node)
+            this.watches.ended(node)
+            this.partitions.ended(node)
             if (why === 'exit') this.driver.exited(node)
           })
         },
+        clients: {
+          requested: (...told) => this.answers.requested(...told),
+          answered: (...told) => this.answers.answered(...told),
+        },
+        counted: (node, group, kind) => this.partitions.counted(node, group, kind),
         diskCall: (node, call, path) => {
+          this.partitions.diskCall(node, call, path)
           print.add(this.world.timeline.nowMicros ^ (node << 24))
           print.add(path.length * 31 + call.length)
+          this.watches.diskCall(node, call, path)
         },
       },
     })
@@ -165,35 +208,87 @@ class Run {
       hash,
     )
     this.checker.ignore = new Set(options.ignore)
+    this.answers = new Answers(this.checker)
+    this.watches = new Watches({
+      checker: this.checker,
+      hash,
+      nodes: profile.nodes,
+      disks: this.world.nodes.map(node => node.disk),
+      nowMs: () => this.world.nowMs,
+      group: (node, group) =>
+        this.world.isRunning(node) ? this.world.replica(node).inspect.group(group as GroupId) : undefined,
+    })
+    this.partitions = new PartitionChecker({
+      checker: this.checker,
+      hash,
+      disks: this.world.nodes.map(node => node.disk),
+      partitions: node => this.groups(node).flatMap(({ group }) => this.partition(node, group) ?? []),
+      partition: (node, group) => this.partition(node, group),
+      troubled: node => this.driver.troubled.has(node) || this.driver.rotten.has(node),
+      nowMs: () => this.world.nowMs,
+    })
     this.world.links.faults = profile.links
     this.world.links.observer = {
-      sent: (from, _to, frame) => this.checker.sent(from, frame),
+      sent: (from, to, frame) => {
+        this.checker.sent(from, frame)
+        this.watches.sent(from, to, frame)
+        this.partitions.sent(from, frame)
+      },
       arrived: (from, to, frame) => {
+        this.watches.arrived(from, to, frame)
         print.add(this.world.timeline.nowMicros)
         print.add((from << 16) | (to << 8) | frame[60]!)
         print.add(frame[0]! | (frame[1]! << 8) | (frame[2]! << 16) | (frame[3]! << 24))
       },
     }
-    this.driver = new Driver(this.world, this.checker, this.marks, new Dice(seed, 'driver'))
+    this.remembering = new Remembering({
+      world: this.world,
+      forgotten: () => {
+        this.marks.add('world.memory_lost')
+        this.excuse('default')
+        this.excuse('scratch')
+        for (let partition = 0; partition < PARTITIONS; partition++) this.offsets.excuseOrphans(`eager/${partition}`)
+        this.checker.forgetPartitions()
+      },
+      leftOut: node => {
+        this.marks.add('world.left_out')
+        this.excuse('eager', node)
+      },
+    })
+    this.driver = new Driver(this.world, this.checker, this.watches, this.marks, new Dice(seed, 'driver'))
     this.names = new NameLedger(this.checker)
     this.offsets = new OffsetLedger(this.checker)
+    const keyOf = (name: string) => {
+      const [topic, partition] = name.split('/')
+      return { stream: 0, topic: this.workload.topics.indexOf(topic!), partition: Number(partition) }
+    }
+    this.offsets.acknowledged = (name, offset) => this.partitions.confirmed(keyOf(name), offset)
+    this.checker.diskLost = node => {
+      for (let partition = 0; partition < PARTITIONS; partition++) this.offsets.diskLost(`eager/${partition}`, node)
+    }
+    this.offsets.answeredBy = name => this.leaderOf(packGroup(keyOf(name)))
     this.workload = new Workload(this.world, profile.workload, new Dice(seed, 'workload'), this.names, this.offsets)
+    // Focus profiles make something rare common and leave it at that.
+    if ((options.profile ?? 'swarm') === 'swarm' && new Dice(seed, 'model reads').chance(METADATA_READ))
+      this.metadataClients = new MetadataClients(this.world, new Dice(seed, 'metadata clients'))
   }
 
   async play(): Promise<void> {
     const { world, driver, workload, checker, profile } = this
     for (const { id } of world.nodes) {
       world.timeline.after(world.below(2_000_000), () => driver.start(id))
-      this.intact.add(id)
     }
     driver.schedule(this.faults)
-    this.watch()
+    this.remembering.watch()
     const prepared = this.settles(workload.prepare())
     if (!(await this.until(prepared, 240_000)))
       return checker.fail('core-liveness', 'the fixed topics could not be made')
     workload.begin()
+    this.metadataClients?.begin()
     const wanted = profile.workload.clients > 0 ? COMMITTED_MIN : 0
-    await this.until(() => world.nowMs >= RUN_MS && checker.committed >= wanted && !driver.busy, VIRTUAL_MS_MAX)
+    const { runMs } = this.options
+    const spent = () => world.nowMs >= RUN_MS && checker.committed >= wanted && !driver.busy
+    await this.until(runMs === undefined ? spent : () => world.nowMs >= runMs, VIRTUAL_MS_MAX)
     await this.finish()
   }
 
@@ -203,29 +298,36 @@ class Run {
     const whole = !profile.smallCore || driver.lostDisks > 0 || driver.rotten.size > 0
     const dice = new Dice(this.options.seed, 'core')
     const core = whole ? ids : drawCore(ids, dice)
-    if (core.length < ids.length) for (const topic of TOPICS) this.excuse(topic)
     driver.heal(core)
-    await this.until(() => workload.stop(), LIVENESS_MS)
-    if (!workload.stop())
+    const stopped = () => [workload, this.metadataClients].every(clients => clients?.stop() ?? true)
+    await this.until(stopped, LIVENESS_MS)
+    if (!stopped())
       return checker.fail('core-liveness', `requests without an answer ${LIVENESS_MS} ms after everything was healed`)
     if (workload.failure !== undefined) throw workload.failure
+    if (this.metadataClients?.failure !== undefined) throw this.metadataClients.failure
     if (!(await this.until(() => this.settled(core) === undefined, LIVENESS_MS)))
       return checker.fail('core-liveness', `${this.settled(core)}, ${LIVENESS_MS} ms after everything was healed`)
+    this.offsets.calm = true
     const served = this.settles(this.serve(core))
     if (!(await this.until(served, LIVENESS_MS))) return checker.fail('core-liveness', 'a settled core does not serve')
     await this.until(() => this.settled(core) === undefined, LIVENESS_MS)
+    this.compareClients(core)
     const readers = this.settles(this.readBack(core))
     if (!(await this.until(readers, LIVENESS_MS))) return checker.fail('core-liveness', 'a settled core cannot be read')
+    // A reader logs out when it leaves, which is an op like any other: disks are compared when nothing is on its way.
+    if (!(await this.until(() => this.settled(core) === undefined, LIVENESS_MS)))
+      return checker.fail('core-liveness', `${this.settled(core)}, ${LIVENESS_MS} ms after the last reader`)
     for (const id of core) coldOpen(this.checker, id)
+    if (this.settled(core) === undefined && this.transferWanted.size === 0) this.partitions.settled(core)
     this.throwIfViolated()
   }
 
   /** One request on each plane, by a new client. */
   private async serve(core: readonly number[]): Promise<void> {
-    const client = this.world.client(core, { budgetMs: 30_000 })
+    const client = this.world.client(core, { budgetMs: 75_000 })
     await client.createStream('after-all')
     this.names.created('after-all', 'ok')
-    for (const topic of TOPICS) {
+    for (const topic of this.workload.topics) {
       for (let partition = 0; partition < PARTITIONS; partition++) {
         if (this.transferWanted.size > 0) continue
         const payload = `after-all-${topic}-${partition}`
@@ -240,7 +342,7 @@ class Run {
     for (const node of core) {
       const client = this.workload.reader(node)
       this.names.listed(node, await this.workload.readNames(client))
-      for (const topic of TOPICS) {
+      for (const topic of this.workload.topics) {
         for (let partition = 0; partition < PARTITIONS; partition++) {
           if (this.transferWanted.size > 0) continue
           const found = await this.workload.readPartition(client, topic, partition)
@@ -251,27 +353,64 @@ class Run {
     }
   }
 
+  /**
+   * Nodes that have applied the same ops know the same of every client. How many old replies each keeps is its own affair, and
+   * so are its slots: a transfer lists the clients in their order and names no slot (spec consensus.md §3.6).
+   */
+  private compareClients(core: readonly number[]): void {
+    if (this.settled(core) !== undefined) return
+    const tables = core.map(node => {
+      const { table } = this.world.replica(node).inspect.clients()
+      return table.map(({ cachedReplies, slot, ...entry }) => JSON.stringify(entry)).sort()
+    })
+    for (const [index, table] of tables.entries()) {
+      const differing = table.filter(entry => !tables[0]!.includes(entry))
+      if (differing.length === 0 && table.length === tables[0]!.length) continue
+      const words = differing[0] === undefined ? 'fewer clients' : differing[0]
+      this.checker.fail('client-table', `knows of ${words}, where node ${core[0]} differs`, core[index])
+      return
+    }
+  }
+
   /** Why the core is not at rest, or undefined. */
   private settled(core: readonly number[]): string | undefined {
-    const commits = new Map<string, string>()
-    const waiting = new Set([...this.transferWanted].map(each => each.split(' ')[1]))
-    const counted = (node: number) => this.groups(node).filter(({ group }) => !waiting.has(group))
+    const commits = new Map<bigint, GroupStanding>()
+    const waiting = new Set([...this.transferWanted].map(each => BigInt(each.split(' ')[1]!)))
+    const counted = (node: number) =>
+      this.world
+        .replica(node)
+        .inspect.standings()
+        .filter(({ group }) => !waiting.has(group))
     for (const node of core) {
       if (!this.world.isRunning(node))
         return `node ${node} is down (${this.world.nodes[node]!.exit?.error.message ?? 'booting'})`
       for (const group of counted(node)) {
-        const where = `node ${node}, ${groupName(group.group)}`
-        if (group.status !== 'normal') return `${where}: ${group.status} in view ${group.view}`
-        if (group.commitMin !== group.commitMax) return `${where}: applied ${group.commitMin} of ${group.commitMax}`
-        const standing = `${group.view} ${group.commitMin}`
+        const { status, view, commitMin, commitMax } = group
+        const where = () => `node ${node}, ${groupName(group.group.toString())}`
+        if (status !== 'normal') return `${where()}: ${status} in view ${view}`
+        if (commitMin !== commitMax) return `${where()}: applied ${commitMin} of ${commitMax}`
         const other = commits.get(group.group)
-        if (other !== undefined && other !== standing)
-          return `${where}: (view commit) is ${standing}, elsewhere ${other}`
-        commits.set(group.group, standing)
+        if (other && (other.view !== view || other.commitMin !== commitMin))
+          return `${where()}: (view commit) is ${view} ${commitMin}, elsewhere ${other.view} ${other.commitMin}`
+        commits.set(group.group, group)
       }
     }
     for (const node of core) if (counted(node).length !== commits.size) return `node ${node} lacks a group`
     return undefined
+  }
+
+  /** Who leads a group, if one alone says that it does. */
+  private leaderOf(group: GroupId): number | undefined {
+    const leaders = this.world.nodes.filter(({ replica }) => {
+      const of = replica?.inspect.group(group)
+      return of?.role === 'primary' && of.status === 'normal'
+    })
+    return leaders.length === 1 ? leaders[0]!.id : undefined
+  }
+
+  private partition(node: number, group: string) {
+    const key = this.world.isRunning(node) ? unpackGroup(BigInt(group) as GroupId) : undefined
+    return key && this.world.replica(node).inspect.partition(key)
   }
 
   private groups(node: number): GroupSummary[] {
@@ -279,73 +418,22 @@ class Run {
     return [inspect.group(METADATA_GROUP)!, ...inspect.groups().filter(group => group.plane === 'partition')]
   }
 
-  /** Which nodes have caught up again after they lost their memory. */
-  private watch(): void {
-    const { world, intact } = this
-    world.timeline.after(WATCH_MICROS, () => {
-      this.watch()
-      if (intact.size === world.nodes.length) return
-      if (!this.memoryIsSafe()) this.forgetMemory()
-      const highest = new Map<string, bigint>()
-      for (const node of intact) {
-        if (!world.isRunning(node)) continue
-        for (const { group, commitMax } of this.groups(node))
-          if (BigInt(commitMax) > (highest.get(group) ?? -1n)) highest.set(group, BigInt(commitMax))
-      }
-      for (const { id, replica } of world.nodes) {
-        if (!replica || intact.has(id)) continue
-        const groups = this.groups(id)
-        const whole = groups.every(
-          ({ group, status, commitMin }) => status === 'normal' && BigInt(commitMin) >= (highest.get(group) ?? 0n),
-        )
-        if (whole && groups.length >= highest.size) intact.add(id)
-      }
-    })
-  }
-
-  /** Partition journals live in memory: when too few nodes hold one, what was acknowledged on default topics may be gone. */
-  private lostMemory(node: number): void {
-    this.intact.delete(node)
-    if (!this.memoryIsSafe()) this.forgetMemory()
-  }
-
-  /**
-   * True while a majority that has lost nothing can hear each other. A crash that takes a journal while another holder is
-   * cut off leaves a majority in which nobody has what was acknowledged, and which must go on by itself at some time.
-   */
-  private memoryIsSafe(): boolean {
-    const { world, intact } = this
-    const quorum = Math.floor(this.profile.nodes / 2) + 1
-    const able = [...intact].filter(id => !world.nodes[id]!.life?.paused)
-    const hear = (a: number, b: number) =>
-      !world.links.isCut(world.nodes[a]!.id, world.nodes[b]!.id) &&
-      !world.links.isCut(world.nodes[b]!.id, world.nodes[a]!.id)
-    // Of at most five nodes every set can be looked at.
-    for (let set = 0; set < 1 << able.length; set++) {
-      const members = able.filter((_, index) => (set >> index) & 1)
-      if (members.length >= quorum && members.every(a => members.every(b => a === b || hear(a, b)))) return true
-    }
-    return false
-  }
-
-  private forgetMemory(): void {
-    this.marks.add('world.memory_lost')
-    this.excuse('default')
-    this.checker.forgetPartitions()
-    // Nobody holds what nobody holds: the next majority starts from what the disks have.
-    if (this.intact.size === 0) for (const { id, life } of this.world.nodes) if (life) this.intact.add(id)
-  }
-
-  private excuse(topic: string): void {
-    for (let partition = 0; partition < PARTITIONS; partition++) this.offsets.excuse(`${topic}/${partition}`)
+  private excuse(topic: string, node?: number): void {
+    for (let partition = 0; partition < PARTITIONS; partition++) this.offsets.excuse(`${topic}/${partition}`, node)
   }
 
   private fact(fact: WorldFact): void {
     this.marks.add(fact.kind)
+    this.watches.fact(fact)
+    this.partitions.fact(fact)
     if (fact.kind === 'partition_materialised')
       this.checker.opened(fact.node, fact.group, String(fact.data.createdRevision))
-    if (fact.kind === 'recovery_step' && fact.data.step === 'partition' && fact.data.verdict === 'opened')
-      this.checker.opened(fact.node, groupOfPath(String(fact.data.path)), String(fact.data.createdRevision))
+    if (fact.kind === 'partition_removed') this.checker.removed(fact.node, fact.group)
+    if (fact.kind === 'recovery_step' && fact.data.step === 'partition') {
+      const group = groupOfPath(String(fact.data.path)).toString()
+      if (fact.data.verdict === 'opened') this.checker.opened(fact.node, group, String(fact.data.createdRevision))
+      if (fact.data.code === 'InteriorDamage' && this.mayTearInside) this.transferWanted.add(`${fact.node} ${group}`)
+    }
     if (fact.kind === 'transfer_installed' && fact.plane === 'metadata' && fact.op !== undefined)
       this.checker.installed(fact.node, BigInt(fact.op))
     if (fact.kind === 'transfer_unavailable') this.transferWanted.add(`${fact.node} ${fact.group}`)
@@ -363,6 +451,14 @@ class Run {
     }
     this.fingerprint.add(number ^ (fact.node << 20))
     this.fingerprint.add(this.world.timeline.nowMicros)
+  }
+
+  /**
+   * A loss of power may keep the end of a write and lose its beginning, and no boot can tell that from rot (spec partition.md
+   * §6.6): a replica alone refuses such a partition until a person has looked at it.
+   */
+  private get mayTearInside(): boolean {
+    return this.world.nodes.length === 1 && 'world.crash.power' in this.marks.toJson()
   }
 
   private settles(work: Promise<void>): () => boolean {
@@ -421,11 +517,6 @@ class Run {
     }
     return lines
   }
-}
-
-function groupOfPath(path: string): string {
-  const [, stream, , topic, , partition] = path.split('/')
-  return packGroup({ stream: Number(stream), topic: Number(topic), partition: Number(partition) }).toString()
 }
 
 /** A random majority: what is left when the others never come back. */

@@ -6,8 +6,8 @@ interface Entry {
   readonly atMicros: number
   readonly order: number
   readonly sequence: number
-  readonly run: () => void
-  cancelled: boolean
+  /** Undefined once it is cancelled: what it would have run is let go of at once. */
+  run: (() => void) | undefined
 }
 
 export class Timeline {
@@ -40,21 +40,21 @@ export class Timeline {
       order: this.shuffle(),
       sequence: this.sequence++,
       run,
-      cancelled: false,
     }
     this.push(entry)
     return () => {
-      entry.cancelled = true
+      entry.run = undefined
     }
   }
 
   /** Runs the next entry; false when there is none. */
   step(): boolean {
     for (let entry = this.pop(); entry; entry = this.pop()) {
-      if (entry.cancelled) continue
+      const { run } = entry
+      if (!run) continue
       this.now = entry.atMicros
       this.steps++
-      entry.run()
+      run()
       return true
     }
     return false

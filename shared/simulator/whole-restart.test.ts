@@ -107,6 +107,45 @@ describe('OR-27 all three nodes are killed at once under load', () => {
   })
 })
 
+test('OR-27 the one with the longest disk leads, and dies again before a transfer: the others do not go on with less', async () => {
+  const world = await withTopic(400n, 3, EAGER)
+  const ledger = new OffsetLedger()
+  const write = async (count: number) => {
+    const client = world.client([0, 1, 2])
+    for (let n = 0; n < count; n++) {
+      const payload = `${ledger.acknowledged.size}`
+      const sent = client.sendMessages('s', 't', { kind: 'partition', partition: 0 }, [{ payload }])
+      const { baseOffset } = (await world.drive(sent))!
+      ledger.confirm(baseOffset, payload)
+      ledger.acknowledged.set(baseOffset, payload)
+    }
+    client.close()
+  }
+  const said = (kind: string, node: number, from: number) =>
+    world.factsOf(kind).some(fact => fact.node === node && fact.atMicros >= from)
+  await write(20)
+  // The last one is on the disk of the node that answered; the others have not heard that it is committed.
+  for (const id of ids(world)) world.kill(id)
+  const killedAt = world.timeline.nowMicros
+  for (const id of ids(world)) world.start(id)
+  const told = () => [1, 2].every(id => said('transfer_needed', id, killedAt))
+  expect(await world.until(told, 20_000), 'the others are told to fetch').toBe(true)
+  expect(world.factsOf('transfer_installed')).toEqual([])
+  world.kill(0)
+  const alone = world.timeline.nowMicros
+  const electing = () => [1, 2].some(id => said('view_change_started', id, alone))
+  expect(await world.until(electing, 20_000), 'they elect').toBe(true)
+  await world.run(500)
+  world.start(0)
+  await agreed(world)
+  await write(5)
+  await world.run(1_000)
+  const [first, ...others] = await readEverywhere(world, ledger)
+  for (const other of others) expect(other).toEqual(first)
+  expect([...ledger.acknowledged].filter(([offset]) => !first!.has(offset))).toEqual([])
+  await expectEqualLogs(world)
+})
+
 async function readEverywhere(world: World, ledger: OffsetLedger): Promise<Map<bigint, string>[]> {
   const contents: Map<bigint, string>[] = []
   for (const id of ids(world)) contents.push(await readAll(world, id, ledger))
@@ -126,7 +165,7 @@ describe('a cluster that goes on', () => {
   const reservation = (world: World, id: number) =>
     world.replica(id).inspect.partition({ stream: 0, topic: 0, partition: 0 })!.reservation
 
-  test('OR-09 OR-16 does not jump when one node restarts, nor when the primary dies', async () => {
+  test('OR-16 OR-09 does not jump when one node restarts, nor when the primary dies', async () => {
     const world = await withTopic(300n, 3, {})
     for (let n = 0n; n < 10n; n++) expect(await send(world, `m${n}`)).toBe(n)
     world.kill(1)
@@ -156,5 +195,33 @@ describe('a cluster that goes on', () => {
     await agreed(world)
     expect(BigInt(reservation(world, 0).reserved)).toBe(65_537n)
     expect(await send(world, 'next')).toBe(65_537n)
+  })
+
+  test('PL-31 a stop whose flush fails on one partition of three flushes the others, ends with 74, and boots clean', async () => {
+    const world = newWorld({ seed: 302n, nodes: 1 })
+    await startAll(world)
+    const client = world.client([0])
+    await world.drive(client.createStream('s'))
+    await world.drive(client.createTopic('s', 't', 3))
+    const sendTo = (partition: number, payload: string) =>
+      world.drive(client.sendMessages('s', 't', { kind: 'partition', partition }, [{ payload }]))
+    for (const partition of [0, 1, 2]) for (const n of [0, 1]) await sendTo(partition, `${partition}-${n}`)
+    const [node] = world.nodes
+    const log = (partition: number) =>
+      node!.disk.peek(`streams/0/topics/0/partitions/${partition}/00000000000000000000.log`)!.length
+    expect([0, 1, 2].map(log)).toEqual([0, 0, 0])
+    node!.trouble.fault = (call, path) => (call === 'write' && path.includes('/1/0') ? 'NoSpace' : undefined)
+    world.stop(0).catch(() => {})
+    expect(await world.until(() => node!.exit !== undefined, 10_000)).toBe(true)
+    expect(node!.exit).toMatchObject({ status: 74, error: { code: 'PersistFailed' } })
+    expect(node!.exit!.error.context.path).toContain('/partitions/1/')
+    expect([0, 1, 2].map(partition => log(partition) > 0)).toEqual([true, false, true])
+    node!.trouble.fault = () => undefined
+    world.start(0)
+    await agreed(world)
+    expect(world.factsOf('partition_refused')).toEqual([])
+    // The flushed ones go on densely; the other one skips what its last life may have confirmed.
+    const next = [await sendTo(0, 'a'), await sendTo(1, 'b'), await sendTo(2, 'c')]
+    expect(next.map(confirmed => confirmed!.baseOffset)).toEqual([2n, 65_537n, 2n])
   })
 })

@@ -5,8 +5,10 @@
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
+import { ClientLives } from './client-lives.ts'
 import type { Dice } from './dice.ts'
 import type { NameLedger, OffsetLedger } from './ledgers.ts'
+import { METADATA_PREFIX } from './metadata-clients.ts'
 import type { World } from './world.ts'
 
 export interface WorkloadShape {
@@ -18,36 +20,47 @@ export interface WorkloadShape {
   readonly produce: number
   readonly poll: number
   readonly reconnect: number
+  /** Of the reconnections of clients that ask for metadata, how many are made: 0 to 1. Default: all. */
+  readonly leadersReconnect?: number
   readonly batchMessages: number
   readonly payloadBytes: number
+  /** Length that names of streams are filled up to, so that entries of the log are that much longer. Default: short ones. */
+  readonly nameBytes?: number
   /** Clients that stay where they dialled, so that their writes are forwarded: 0 to 1. */
   readonly wrongNode: number
+  /** Weight of purges and removals of segments, on a topic of their own. */
+  readonly remove?: number
+  /** Messages that a default topic gathers before it writes them; the engine's own default when missing. */
+  readonly saveEach?: number
 }
 
 export const TOPICS = ['eager', 'default'] as const
 export const PARTITIONS = 2
+const SCRATCH = 'scratch'
 const STREAM = 'fixed'
 const TOPICS_PER_STREAM_MAX = 3
+/** Of one client: each topic is a group that beats, and a hundred of them would be all that a run does. */
+const STREAMS_MAX = 4
 const CALL_BUDGET_MS = 8_000
 
-export class Workload {
+export class Workload extends ClientLives {
   private readonly world: World
   private readonly shape: WorkloadShape
   private readonly dice: Dice
   private readonly names: NameLedger
   private readonly offsets: OffsetLedger
-  private stopping = false
-  private working = 0
+  /** The fixed topics of this run. */
+  readonly topics: readonly string[]
   private payloads = 0
-  /** Something that is no answer of the protocol came out of the client. */
-  failure: unknown
 
   constructor(world: World, shape: WorkloadShape, dice: Dice, names: NameLedger, offsets: OffsetLedger) {
+    super()
     this.world = world
     this.shape = shape
     this.dice = dice
     this.names = names
     this.offsets = offsets
+    this.topics = (shape.remove ?? 0) > 0 ? [...TOPICS, SCRATCH] : TOPICS
   }
 
   /** Makes the fixed topics; then the clients begin. */
@@ -65,8 +78,10 @@ export class Workload {
       }
     }
     await insist(() => client.createStream(STREAM), ErrorCode.StreamNameAlreadyExists)
-    for (const topic of TOPICS) {
-      const options = topic === 'eager' ? { enforceFsync: true, messagesRequiredToSave: 1 } : {}
+    const { saveEach } = this.shape
+    for (const topic of this.topics) {
+      const lazy = saveEach === undefined ? {} : { messagesRequiredToSave: saveEach }
+      const options = topic === 'eager' ? { enforceFsync: true, messagesRequiredToSave: 1 } : lazy
       await insist(
         () => client.createTopic(STREAM, topic, PARTITIONS, { ...options, segmentSize: 1_048_576n }),
         ErrorCode.TopicNameAlreadyExists,
@@ -76,22 +91,7 @@ export class Workload {
   }
 
   begin(): void {
-    for (let number = 0; number < this.shape.clients; number++) {
-      this.working++
-      this.life(number)
-        .catch((error: unknown) => {
-          this.failure ??= error
-        })
-        .finally(() => {
-          this.working--
-        })
-    }
-  }
-
-  /** No further request begins; true once the last one has its answer. */
-  stop(): boolean {
-    this.stopping = true
-    return this.working === 0
+    for (let number = 0; number < this.shape.clients; number++) this.watch(this.life(number))
   }
 
   /** A client for the final reading: it stays where it is told. */
@@ -102,7 +102,7 @@ export class Workload {
   async readNames(client: Client): Promise<Set<string>> {
     const found = new Set<string>()
     for (const stream of await client.streams()) {
-      if (stream.name === STREAM) continue
+      if (stream.name === STREAM || stream.name.startsWith(METADATA_PREFIX)) continue
       found.add(stream.name)
       for (const topic of await client.topics(stream.name)) found.add(`${stream.name}/${topic.name}`)
     }
@@ -140,15 +140,17 @@ export class Workload {
     // Metadata requests are taken by their leader only; whoever stays elsewhere writes messages.
     const leads = number === 0 || !dice.chance(shape.wrongNode)
     let client = this.connect(number, leads)
-    const total = shape.metadata + shape.produce + shape.poll + shape.reconnect
+    const { remove = 0 } = shape
+    const total = shape.metadata + shape.produce + shape.poll + shape.reconnect + remove
     while (!this.stopping) {
       await this.pause(Math.max(1, dice.exponential(shape.pauseMs)))
       if (this.stopping) break
       const draw = dice.below(total)
       if (draw < shape.metadata && leads) await this.metadata(client, number)
       else if (draw < shape.metadata + shape.produce) await this.produce(client, number)
-      else if (draw < total - shape.reconnect) await this.poll(client)
-      else {
+      else if (draw < total - shape.reconnect - remove) await this.poll(client)
+      else if (draw < total - shape.reconnect) await this.remove(client)
+      else if (!leads || shape.leadersReconnect === undefined || dice.chance(shape.leadersReconnect)) {
         client.close()
         client = this.connect(number, leads)
       }
@@ -167,11 +169,12 @@ export class Workload {
     const streams = names.withPrefix(`c${number}-`).filter(name => !name.includes('/'))
     const alive = streams.filter(name => names.of(name) === 'present')
     const draw = dice.below(10)
-    if (alive.length === 0 || draw < 4) {
+    if (alive.length === 0 || (draw < 4 && alive.length < STREAMS_MAX)) {
       // An outcome that stayed unknown is asked for again, now and then.
       const doubtful = streams.filter(name => names.of(name) === 'maybe')
       const again = doubtful.length > 0 && dice.chance(0.5)
-      const name = again ? dice.pick(doubtful) : `c${number}-${streams.length}`
+      const fresh = `c${number}-${streams.length}`.padEnd(this.shape.nameBytes ?? 0, 'n')
+      const name = again ? dice.pick(doubtful) : fresh
       names.created(name, await answer(client.createStream(name), ErrorCode.StreamNameAlreadyExists, 'exists'))
     } else if (draw < 6) {
       const name = dice.pick(alive)
@@ -195,9 +198,24 @@ export class Workload {
     }
   }
 
+  /** A purge, or the oldest segments go; what was in them is asked for no more. */
+  private async remove(client: Client): Promise<void> {
+    const purge = this.dice.chance(0.5)
+    const partition = this.dice.below(PARTITIONS)
+    const names = purge ? Array.from({ length: PARTITIONS }, (_, each) => each) : [partition]
+    for (const each of names)
+      purge ? this.offsets.purge(`${SCRATCH}/${each}`) : this.offsets.excuse(`${SCRATCH}/${each}`)
+    try {
+      if (purge) await client.purgeTopic(STREAM, SCRATCH)
+      else await client.deleteSegments(STREAM, SCRATCH, partition, 1)
+    } catch (error) {
+      if (!(error instanceof ClientError)) throw error
+    }
+  }
+
   private async produce(client: Client, number: number): Promise<void> {
     const { dice, shape } = this
-    const topic = dice.pick(TOPICS)
+    const topic = dice.pick(this.topics)
     const partition = dice.below(PARTITIONS)
     const payloads = Array.from(
       { length: dice.between(1, shape.batchMessages) },
@@ -207,9 +225,7 @@ export class Workload {
     try {
       const confirmed = await client.sendMessages(STREAM, topic, { kind: 'partition', partition }, messages)
       if (!confirmed) return
-      payloads.forEach((payload, index) => {
-        this.offsets.confirmed(`${topic}/${partition}`, confirmed.baseOffset + BigInt(index), payload, true)
-      })
+      this.offsets.confirmedAll(`${topic}/${partition}`, confirmed.baseOffset, payloads, true)
     } catch (error) {
       if (!(error instanceof ClientError)) throw error
       if (error.outcome === 'not_applied') for (const payload of payloads) this.offsets.notStored(payload)
@@ -218,7 +234,7 @@ export class Workload {
 
   private async poll(client: Client): Promise<void> {
     const { dice } = this
-    const topic = dice.pick(TOPICS)
+    const topic = dice.pick(this.topics)
     const partition = dice.below(PARTITIONS)
     const kind = dice.pick(['first', 'last', 'offset'] as const)
     const strategy = kind === 'offset' ? ({ kind, offset: BigInt(dice.below(500)) } as const) : { kind }
@@ -232,11 +248,8 @@ export class Workload {
   }
 }
 
-const text = (bytes: Uint8Array): string => {
-  let result = ''
-  for (const byte of bytes) result += String.fromCharCode(byte)
-  return result
-}
+const DECODER = new TextDecoder()
+const text = (bytes: Uint8Array): string => DECODER.decode(bytes)
 
 async function answer<T extends string>(
   work: Promise<unknown>,

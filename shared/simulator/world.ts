@@ -7,7 +7,7 @@ import type { EngineError } from '../bytes/errors.ts'
 import type { Hash } from '../bytes/hash.ts'
 import { Micros, ReplicaId, TICK_MS } from '../bytes/units.ts'
 import { Client, type ClientOptions } from '../client/client.ts'
-import type { ClientPorts, Endpoint } from '../client/ports.ts'
+import type { ClientPorts, Endpoint, Transport, TransportEvents } from '../client/ports.ts'
 import type { EventDraft } from '../inspection/envelope.ts'
 import { clusterId } from '../protocol/handshake.ts'
 import type { PrepareHeader } from '../protocol/headers.ts'
@@ -16,9 +16,9 @@ import type { Replica, ReplicaConfig, ReplicaPorts } from '../replica/contract.t
 import { DEFAULT_SETTINGS } from '../replica/default-settings.ts'
 import type { Disk } from '../storage/disk.ts'
 import type { ExitStatus } from '../storage/ports.ts'
-import { clientNetwork, ServerSide } from './client-network.ts'
+import { type ClientWatch, clientNetwork, ServerSide } from './client-network.ts'
 import { Dice } from './dice.ts'
-import { type CrashKind, type DiskCall, SimulatedDisk } from './disk.ts'
+import { type CrashLoss, type DiskCall, SimulatedDisk } from './disk.ts'
 import { Life } from './life.ts'
 import { Links } from './links.ts'
 import { Timeline } from './timeline.ts'
@@ -30,13 +30,19 @@ export interface WorldOptions {
   /** Lets every promise that can settle now settle: a turn of the host's event loop. */
   readonly breathe: () => Promise<void>
   readonly config?: Partial<ReplicaConfig>
+  /** Of one node, on top of that. */
+  readonly configOf?: (node: number) => Partial<ReplicaConfig>
   /** Record flow events too. */
   readonly watched?: boolean
   readonly observer?: WorldObserver
   /** Puts something between a replica and its disk. */
   readonly wrapDisk?: (node: number, disk: Disk, life: Life) => Disk
+  /** Called before an answer leaves a node; what kills the node here keeps the answer from leaving. */
+  readonly beforeAnswer?: (node: number) => void
   /** Default: facts are kept for the whole life of the world. A long run keeps the last ones only. */
   readonly factsMax?: number
+  /** Rounds of a group commit wait for company, as they do in a process (design.md §3). Default: none ever waits. */
+  readonly paced?: boolean
 }
 
 /** Who checks and counts what happens. Called as it happens; what these throw ends the run. */
@@ -46,6 +52,7 @@ export interface WorldObserver {
   applied?(node: number, group: string, header: PrepareHeader): void
   booted?(node: number): void
   ended?(node: number, why: 'crash' | 'stop' | 'exit'): void
+  readonly clients?: ClientWatch
   diskCall?(node: number, call: DiskCall, path: string): void
 }
 
@@ -100,6 +107,8 @@ export class World {
   private readonly entropy: readonly Dice[]
   private readonly diskDice: readonly Dice[]
   private readonly clientDice: Dice
+  /** Of clients, so far. */
+  private connections = 0
   /** Called when an armed crash goes off, with the node; the default kills the process alone. */
   onCrash: (id: number) => void = id => this.kill(id)
   /** What went wrong in a life other than a halt; the next turn throws it. */
@@ -166,7 +175,7 @@ export class World {
   }
 
   /** SIGKILL, or with another `kind` a loss of power. */
-  kill(id: number, kind: CrashKind = 'process'): void {
+  kill(id: number, kind: CrashLoss = 'process'): void {
     const node = this.nodes[id]!
     if (!node.life) return
     this.endLife(node, 'crash')
@@ -222,13 +231,40 @@ export class World {
   clientPorts(): ClientPorts {
     const latency = () => this.clientDice.between(100, 1_000)
     return {
-      network: clientNetwork(this.timeline, latency, ({ port }) => this.nodes[port - PORT_BASE]?.server),
+      network: clientNetwork(
+        this.timeline,
+        latency,
+        ({ port }) => this.nodes[port - PORT_BASE]?.server,
+        (server, events) => this.watchedConnection(server, events),
+      ),
       clock: {
         nowMs: () => this.nowMs,
         nowMicros: () => Micros(this.wallMicros()),
         after: (ms, then) => this.timeline.after(ms * MICROS_PER_MS, then),
       },
       entropy: { bytes: length => this.clientDice.bytes(length) },
+    }
+  }
+
+  /** A connection whose frames the observer sees too. */
+  private watchedConnection(server: ServerSide, events: TransportEvents): Transport {
+    const watch = this.options.observer?.clients
+    if (!watch) return server.accept(events)
+    const connection = ++this.connections
+    const node = server.end!.id
+    const transport = server.accept({
+      data: frame => {
+        watch.answered(connection, frame)
+        events.data(frame)
+      },
+      close: reason => events.close(reason),
+    })
+    return {
+      send: frame => {
+        watch.requested(connection, node, frame)
+        transport.send(frame)
+      },
+      close: () => transport.close(),
     }
   }
 
@@ -333,6 +369,7 @@ export class World {
       })),
       ...DEFAULT_SETTINGS,
       ...this.options.config,
+      ...this.options.configOf?.(replica),
     }
   }
 
@@ -363,6 +400,13 @@ export class World {
       },
       entropy: { u64: () => entropy.u64(), bytes: length => entropy.bytes(length) },
       scheduler: { yield: () => pass(1, undefined) },
+      // The whole of a pause: who is over it by then finds nothing to do.
+      ...(this.options.paced && {
+        pacing: {
+          monoMicros: () => this.timeline.nowMicros - bornMicros,
+          pause: (micros: number) => pass(Math.ceil(micros), undefined),
+        },
+      }),
       hash: this.options.hash,
       halt: {
         fatal: (status, error) => {
@@ -385,7 +429,9 @@ export class World {
       },
       clientLinks: {
         send: (connection, frame) => {
-          if (!this.crashesHere(node, life)) server.send(connection, frame)
+          if (this.crashesHere(node, life)) return
+          this.options.beforeAnswer?.(node.id)
+          if (!life.ended) server.send(connection, frame)
         },
         close: connection => server.close(connection),
       },

@@ -10,6 +10,7 @@ import { METADATA_GROUP, unpackGroup } from '../../protocol/groups.ts'
 import type { PrepareHeader } from '../../protocol/headers.ts'
 import type { SimulatedDisk } from '../disk.ts'
 import { DurableState } from './durable.ts'
+import { Licence } from './licence.ts'
 
 export type CheckerName =
   | 'agreement'
@@ -19,15 +20,34 @@ export type CheckerName =
   | 'vote-once'
   | 'ack-before-durable'
   | 'ack-persistence'
+  | 'apply-before-durable'
+  | 'truncation-licence'
+  | 'log-view'
+  | 'damage-refused'
+  | 'client-table'
   | 'applied-twice'
   | 'lost-metadata'
   | 'metadata-answer'
   | 'offset-reuse'
   | 'lost-message'
+  | 'index-soundness'
+  | 'reservation'
+  | 'byte-identity'
+  | 'poll'
   | 'wrong-message'
   | 'cold-open'
   | 'boot'
   | 'core-liveness'
+  | 'pairing'
+  | 'log-cover'
+  | 'damage-accepted'
+  | 'commit-quorum'
+  | 'unelected-primary'
+  | 'recovering-votes'
+  | 'vote-replaced'
+  | 'former-life'
+  | 'model-answer'
+  | 'stale-answer'
   | 'engine'
 
 export interface Violation {
@@ -52,6 +72,8 @@ interface Applied {
 export class Checker {
   readonly violations: Violation[] = []
   ignore: ReadonlySet<string> = new Set()
+  /** Hears of every disk that is gone. */
+  diskLost: (node: number) => void = () => {}
   /** The one metadata log that everybody applies, by op. */
   readonly canonical: Applied[] = []
   readonly durable: readonly DurableState[]
@@ -66,18 +88,27 @@ export class Checker {
   private readonly exempt = new Set<string>()
   private readonly rottenNodes = new Set<number>()
   private readonly appliedTo: bigint[]
+  /** The same, of all lives on this disk. */
+  private readonly everAppliedTo: bigint[]
   /** Per node: metadata ops that it told its primary it holds, by op. */
   private readonly acked: Map<bigint, bigint>[]
   /** By node and group: highest view with a DoViewChange in an earlier life, and in this one. */
   private readonly votedBefore = new Map<string, number>()
   private readonly votedNow = new Map<string, number>()
   private readonly requests = new Map<string, bigint>()
+  private readonly licence: Licence
+  /** Per node: the log view that its disk is known to name. */
+  private readonly logViews: number[]
+  private readonly damagedAtStart = new Set<number>()
 
   constructor(disks: readonly SimulatedDisk[], hash: Hash) {
     this.durable = disks.map(disk => new DurableState(disk, hash))
     this.appliedTo = disks.map(() => 0n)
+    this.everAppliedTo = disks.map(() => 0n)
     this.acked = disks.map(() => new Map())
     this.incarnations = disks.map(() => new Map())
+    this.licence = new Licence(disks.length)
+    this.logViews = disks.map(() => 0)
   }
 
   fail(checker: CheckerName, message: string, node?: number): void {
@@ -100,6 +131,9 @@ export class Checker {
     const before = this.appliedTo[node]!
     if (op !== before + 1n) this.fail('apply-order', `applies metadata op ${op} after ${before}`, node)
     this.appliedTo[node] = op
+    if (op > this.everAppliedTo[node]!) this.everAppliedTo[node] = op
+    if (!this.rottenNodes.has(node) && !this.holds(node, op, checksum))
+      this.fail('apply-before-durable', `applies metadata op ${op}, which is not on its disk`, node)
     const index = Number(op) - 1
     const known = this.canonical[index]
     if (known !== undefined) {
@@ -140,9 +174,28 @@ export class Checker {
     this.requests.set(key, op)
   }
 
+  /**
+   * The last metadata op that this node has applied: in any life on this disk, since a read waits behind a restart until the
+   * node is there again (spec consensus.md §7). What rotted away binds it no more.
+   */
+  appliedBy(node: number): number {
+    const [now, ever] = [this.appliedTo[node]!, this.everAppliedTo[node]!]
+    return Number(ever > now && !this.rottenNodes.has(node) ? ever : now)
+  }
+
   /** A node has opened a partition. */
   opened(node: number, group: string, createdRevision: string): void {
     this.incarnations[node]!.set(group, createdRevision)
+  }
+
+  /**
+   * A node has removed a partition, because its topic is gone by a committed op. A boot that does not know yet that this op
+   * is committed begins the partition anew, until it applies the op again: its old votes bind it to nothing.
+   */
+  removed(node: number, group: string): void {
+    const key = `${node} ${this.incarnation(node, group)}`
+    this.votedBefore.delete(key)
+    this.votedNow.delete(key)
   }
 
   private incarnation(node: number, group: string): string {
@@ -180,8 +233,28 @@ export class Checker {
     }
   }
 
+  /** A process is started on this disk. */
+  starting(node: number): void {
+    if (this.durable[node]!.superblock('metadata') === 'corrupt') this.damagedAtStart.add(node)
+    else this.damagedAtStart.delete(node)
+  }
+
+  /** What the log of a solo node holds is committed, also when the life that wrote it did not come to apply it. */
+  private committedAlone(commitMin: bigint): void {
+    const log = this.durable[0]!.log()
+    for (let op = BigInt(this.canonical.length) + 1n; op <= commitMin; op++) {
+      const entry = log.get(op)
+      if (entry) this.canonical.push(entry)
+    }
+  }
+
   /** A boot has ended; `commitMin` is where its replay came to. */
   booted(node: number, commitMin: bigint): void {
+    if (this.damagedAtStart.has(node))
+      this.fail('damage-refused', 'boots beside a superblock slot that does not verify', node)
+    const superblock = this.durable[node]!.superblock('metadata')
+    this.logViews[node] = superblock === undefined || superblock === 'corrupt' ? 0 : superblock.logView
+    if (this.durable.length === 1) this.committedAlone(commitMin)
     if (commitMin > BigInt(this.canonical.length))
       this.fail('agreement', `boots with metadata op ${commitMin} applied, nobody has applied it before`, node)
     const log = this.durable[node]!.log()
@@ -212,10 +285,14 @@ export class Checker {
       this.votedBefore.set(key, Math.max(view, this.votedBefore.get(key) ?? -1))
       this.votedNow.delete(key)
     }
-    const durable = this.durable[node]!
+    this.held(node)
+  }
+
+  /** What was acknowledged and is committed must be on the disk. */
+  held(node: number): void {
     if (this.rottenNodes.has(node)) return
-    const superblock = durable.superblock('metadata')
-    const floor = superblock === undefined || superblock === 'corrupt' ? 0n : superblock.checkpointOp
+    const durable = this.durable[node]!
+    const floor = durable.coveredTo()
     const log = durable.log()
     for (const [op, checksum] of this.acked[node]!) {
       if (op <= floor || this.canonical[Number(op) - 1]?.checksum !== checksum) continue
@@ -230,9 +307,11 @@ export class Checker {
 
   /** The disk of this node is gone, by the will of the world. */
   wiped(node: number): void {
+    this.diskLost(node)
     this.acked[node]!.clear()
     this.rottenNodes.delete(node)
     this.appliedTo[node] = 0n
+    this.everAppliedTo[node] = 0n
     for (const key of [...this.votedBefore.keys()]) if (key.startsWith(`${node} `)) this.votedBefore.delete(key)
     this.durable[node]!.forget()
   }
@@ -249,14 +328,20 @@ export class Checker {
     const say = (what: string) =>
       `${what} for view ${view} of ${name(group.toString())}, its disk has (${viewDurable}, ${logViewDurable})`
     if (view > viewDurable) this.fail('durable-before-send', say(`sends ${COMMANDS[frame[60]!]}`), from)
+    if (group === METADATA_GROUP && logViewDurable !== this.logViews[from]) this.namesLogView(from, logViewDurable)
     switch (frame[60]) {
       case Command.StartView:
       case Command.Commit:
         if (logViewDurable < view) this.fail('durable-before-send', say(`leads with ${COMMANDS[frame[60]!]}`), from)
+        if (frame[60] === Command.StartView) {
+          const wrong = this.licence.began(this.incarnation(from, group.toString()), frame)
+          if (wrong !== undefined) this.fail('truncation-licence', `${name(group.toString())}: ${wrong}`, from)
+        }
         break
       case Command.DoViewChange: {
         if (bytes.getUint32(152, true) > logViewDurable)
           this.fail('durable-before-send', say('votes with a newer log view'), from)
+        this.licence.voted(this.incarnation(from, group.toString()), frame)
         const key = `${from} ${this.incarnation(from, group.toString())}`
         const before = this.votedBefore.get(key) ?? -1
         if (view <= before)
@@ -269,7 +354,7 @@ export class Checker {
         if (group !== METADATA_GROUP || this.rottenNodes.has(from)) break
         const op = bytes.getBigUint64(160, true)
         const checksum = bytes.getBigUint64(144, true)
-        if (this.durable[from]!.log().get(op)?.checksum !== checksum && !this.coveredBySnapshot(from, op))
+        if (!this.holds(from, op, checksum))
           this.fail('ack-before-durable', `acknowledges metadata op ${op}, which is not on its disk`, from)
         this.acked[from]!.set(op, checksum)
         break
@@ -277,15 +362,36 @@ export class Checker {
     }
   }
 
-  /** The highest metadata op that the node has ever told others it holds. */
+  /** The highest metadata op of which the node has ever said that it holds it, or has counted itself as a holder: who leads tells nobody. */
   highestAcked(node: number): bigint {
-    let highest = 0n
+    let highest = this.everAppliedTo[node]!
     for (const op of this.acked[node]!.keys()) if (op > highest) highest = op
     return highest
   }
 
-  private coveredBySnapshot(node: number, op: bigint): boolean {
-    const superblock = this.durable[node]!.superblock('metadata')
+  /**
+   * The disk of a node names a log view: it says that the log of that view is its log. Whoever led that view holds all that
+   * was committed before it, or a later election would take its log for the whole one (spec consensus.md §5.5).
+   */
+  private namesLogView(node: number, logView: number): void {
+    this.logViews[node] = logView
+    if (logView % this.durable.length !== node || this.rottenNodes.has(node)) return
+    for (const [index, { checksum }] of this.canonical.entries())
+      if (!this.holds(node, BigInt(index + 1), checksum)) {
+        this.fail(
+          'log-view',
+          `its disk names log view ${logView}, which it leads, and lacks metadata op ${index + 1}`,
+          node,
+        )
+        return
+      }
+  }
+
+  /** Whether a loss of power right now would leave this metadata op on the disk of the node, in its log or in its snapshot. */
+  private holds(node: number, op: bigint, checksum: bigint): boolean {
+    const durable = this.durable[node]!
+    if (durable.log().get(op)?.checksum === checksum) return true
+    const superblock = durable.superblock('metadata')
     return superblock !== undefined && superblock !== 'corrupt' && op <= superblock.checkpointOp
   }
 }

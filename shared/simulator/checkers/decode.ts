@@ -10,6 +10,7 @@ export interface SlotState {
   readonly logView: number
   readonly commitMax: bigint
   readonly checkpointOp: bigint
+  readonly checkpointChecksum: bigint
   readonly offsetFrontier: bigint
   readonly offsetReserved: bigint
 }
@@ -30,6 +31,7 @@ export function decodeSlot(hash: Hash, bytes: Uint8Array | undefined): SlotState
     logView: view.getUint32(at + 22, true),
     commitMax: view.getBigUint64(at + 26, true),
     checkpointOp: view.getBigUint64(at + 34, true),
+    checkpointChecksum: view.getBigUint64(at + 42, true) | (view.getBigUint64(at + 50, true) << 64n),
     offsetFrontier: length === 74 ? view.getBigUint64(at + 58, true) : 0n,
     offsetReserved: length === 74 ? view.getBigUint64(at + 66, true) : 0n,
   }
@@ -45,6 +47,33 @@ export function newerSlot(
   return a.sequence >= b.sequence ? a : b
 }
 
+export interface SnapshotState {
+  readonly op: bigint
+  readonly checksum: bigint
+}
+
+/** The seal of a snapshot file, and the op that it is of (metadata-storage.md §3.1, §3.2). */
+export function decodeSnapshotFile(hash: Hash, bytes: Uint8Array): SnapshotState | 'corrupt' {
+  const end = bytes.length - 20
+  if (end < 4) return 'corrupt'
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const checksum = view.getBigUint64(end + 4, true)
+  if (view.getUint32(end, true) !== 0x49534e50 || hash.xxh3(bytes.subarray(0, end)) !== checksum) return 'corrupt'
+  // [version, created at, op, …]: unsigned integers of one byte, or of a tag and 1, 2, 4 or 8 bytes.
+  let at = 1
+  const next = (): bigint => {
+    const tag = bytes[at++]!
+    if (tag < 0x80) return BigInt(tag)
+    const size = 1 << (tag - 0xcc)
+    let value = 0n
+    for (let index = 0; index < size; index++) value = (value << 8n) | BigInt(bytes[at++]!)
+    return value
+  }
+  next()
+  next()
+  return { op: next(), checksum }
+}
+
 export interface LogEntry {
   readonly position: number
   readonly op: bigint
@@ -56,11 +85,17 @@ export interface LogEntry {
   readonly operation: number
 }
 
-/** Whole, verified entries from `from` on; stops at the first that is not. */
-export function decodeLog(hash: Hash, bytes: Uint8Array, size: number, from = 0): { entries: LogEntry[]; end: number } {
+/** Whole, verified entries from `from` on; stops at the first that is not, or behind `entriesMax` of them. */
+export function decodeLog(
+  hash: Hash,
+  bytes: Uint8Array,
+  size: number,
+  from = 0,
+  entriesMax = Number.POSITIVE_INFINITY,
+): { entries: LogEntry[]; end: number } {
   const entries: LogEntry[] = []
   let at = from
-  while (at + 256 <= size) {
+  while (at + 256 <= size && entries.length < entriesMax) {
     const view = new DataView(bytes.buffer, bytes.byteOffset + at, 256)
     const length = view.getUint32(48, true)
     if (length < 256 || at + length > size || view.getUint8(60) !== 6) break
@@ -68,7 +103,8 @@ export function decodeLog(hash: Hash, bytes: Uint8Array, size: number, from = 0)
     identity.fill(0, 0, 16)
     identity.fill(0, 52, 56)
     const checksum = view.getBigUint64(0, true)
-    if (checksum !== 0n && checksum !== hash.xxh3(identity)) break
+    // Every entry written here is sealed: one without a seal is what a torn write left, and it will be cut.
+    if (checksum !== hash.xxh3(identity)) break
     const body = view.getBigUint64(16, true)
     if (body !== 0n && body !== hash.xxh3(bytes.subarray(at + 256, at + length))) break
     entries.push({

@@ -6,7 +6,13 @@ import { World, type WorldOptions } from '../world.ts'
 
 export const hash = await createHash()
 
-export const breathe = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+/** Behind every promise that can settle; a turn of the event loop now and then, for timeouts of the test runner. */
+let breaths = 0
+export const breathe = (): Promise<void> =>
+  new Promise(resolve => {
+    if (++breaths % 1_024 === 0) setImmediate(resolve)
+    else process.nextTick(resolve)
+  })
 
 export const newWorld = (options: Partial<WorldOptions> & { readonly seed: bigint; readonly nodes: number }): World =>
   new World({ hash, breathe, ...options })
