@@ -107,6 +107,12 @@ test('chosen ports are free and different, and a taken one is known as taken', a
   await new Promise(resolve => server.close(resolve))
 })
 
+test('a port that is spoken for is not chosen, though nobody listens on it', async () => {
+  const even = new Set(Array.from({ length: 32_768 }, (_, index) => index * 2))
+  const ports = await chooseFreePorts('127.0.0.1', 5, even)
+  expect(ports.map(port => port % 2)).toEqual([1, 1, 1, 1, 1])
+})
+
 describe('the log of a node', () => {
   const path = () => join(directory, 'node.log')
   const exit = (status: number) => JSON.stringify({ quorumscopeExit: 1, status, code: 'C', message: 'm', meaning: 'x' })

@@ -10,16 +10,26 @@ const open = (host: string, port: number): Promise<Server | undefined> =>
 
 const close = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()))
 
-/** `count` different free ports of `host`; all are held until all are known. */
-export async function chooseFreePorts(host: string, count: number): Promise<number[]> {
+/**
+ * `count` different free ports of `host`; all are held until all are known. `spoken`: ports that somebody who does not
+ * listen just now is going to.
+ */
+export async function chooseFreePorts(
+  host: string,
+  count: number,
+  spoken: ReadonlySet<number> = new Set(),
+): Promise<number[]> {
   const servers: Server[] = []
+  const ports: number[] = []
   try {
-    for (let index = 0; index < count; index++) {
+    while (ports.length < count) {
       const server = await open(host, 0)
       if (!server) throw new Error(`the system gives no free port on ${host}`)
       servers.push(server)
+      const { port } = server.address() as { port: number }
+      if (!spoken.has(port)) ports.push(port)
     }
-    return servers.map(server => (server.address() as { port: number }).port)
+    return ports
   } finally {
     await Promise.all(servers.map(close))
   }

@@ -19,6 +19,7 @@ test('VC-01 three rounds of SIGKILL under load, then all at once: nothing acknow
       const killed = await rounds.kill(primary => (round % 2 === 0 ? primary : (primary + 1) % 3))
       console.log(`round ${round + 1}: ${JSON.stringify(killed)}`)
     }
+    console.log(`young: ${JSON.stringify(await rounds.killYoung(1, 1))}`)
     console.log(`all at once: first acknowledgement after ${await rounds.killAll([1, 0, 2])} ms`)
     const { wrong, words } = await rounds.judge()
     console.log(words)

@@ -40,6 +40,22 @@ test('VC-01 thirty rounds of SIGKILL under load, the metadata primary and a rand
   }
 })
 
+test('VC-01 thirty rounds of SIGKILL within the first second after a start', async () => {
+  const rounds = await KillRounds.open(hash, built.entry)
+  try {
+    for (let round = 0; round < 30; round++) {
+      // Every third round has two short lives in a row.
+      const one = await rounds.killYoung(Math.floor(Math.random() * 3), round % 3 === 2 ? 2 : 1)
+      console.log(`round ${round + 1}: ${JSON.stringify(one)}`)
+    }
+    const { wrong, words } = await rounds.judge()
+    console.log(words)
+    expect(wrong).toEqual([])
+  } finally {
+    await rounds.runner.close()
+  }
+})
+
 test('all three at once, five times, started in each order: metadata loses nothing', async () => {
   const rounds = await KillRounds.open(hash, built.entry)
   try {

@@ -2,15 +2,16 @@
  * Scenarios on real processes: a supervised cluster in a directory of its own, link proxies between the nodes, and nodes
  * that were started to take faults. Nothing here waits by time alone; the interpreter looks again until its deadline.
  */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { EngineError } from '../../shared/bytes/errors.ts'
 import type { Hash } from '../../shared/bytes/hash.ts'
 import { Client, type ClientOptions } from '../../shared/client/client.ts'
 import { CONSOLE_NODE, type EventEnvelope, type EventGap, isGap } from '../../shared/inspection/envelope.ts'
-import { type GroupSummary, nodeSnapshot } from '../../shared/inspection/snapshots.ts'
-import type { Capability, ClusterSpec, FailpointEffect } from '../../shared/scenario/language.ts'
+import { nodePath } from '../../shared/inspection/node-api.ts'
+import { type GroupSummary, type NodeSnapshot, nodeSnapshot } from '../../shared/inspection/snapshots.ts'
+import type { Capability, ClusterSpec, FailpointEffect, Halves, Loss } from '../../shared/scenario/language.ts'
 import { CannotAct, type ProcessReport, type Runner, type SeenEvent } from '../../shared/scenario/runner.ts'
 import { NodeHttp } from '../console/node-http.ts'
 import { NodeWatcher } from '../console/node-watcher.ts'
@@ -27,12 +28,16 @@ const PROGRESS_MS = 25
 const SPAWN_POLL_MS = 5
 /** A process that is spawned is in the table at once; configuration and ports come before it. */
 const SPAWN_MS = 10_000
+/** Of events that a node has reported: a stream that is this late is cut, and what follows is judged as it is. */
+const CATCH_UP_MS = 5_000
 
 export interface RealRunnerOptions {
   readonly hash: Hash
   readonly entry?: LaunchEntry
   /** SIGKILL loses what was not synced. */
   readonly volatileDisk?: boolean
+  /** Made for the run and removed after it; must not hold anything. Default: one of its own among the temporary ones. */
+  readonly directory?: string
 }
 
 interface Armed {
@@ -54,6 +59,8 @@ export class RealRunner implements Runner {
   private readonly watchers: readonly NodeWatcher[]
   /** By node: what is armed, also over the lives of its process. */
   private readonly armed: Armed[][]
+  /** By node: how its persists are measured. */
+  private readonly halves: Map<number, Halves>
 
   private constructor(
     spec: ClusterSpec,
@@ -61,15 +68,17 @@ export class RealRunner implements Runner {
     directory: string,
     supervisor: LocalSupervisor,
     armed: Armed[][],
+    halves: Map<number, Halves>,
   ) {
     this.nodes = spec.nodes
     this.options = options
     this.directory = directory
     this.supervisor = supervisor
     this.armed = armed
+    this.halves = halves
     const listener = {
       events: (_node: number, items: readonly (EventEnvelope | EventGap)[]) => {
-        for (const item of items) if (!isGap(item)) this.seen.push(item)
+        for (const item of items) if (!isGap(item)) this.seen.push({ ...item, atMs: this.nowMs() })
       },
       snapshot: () => {},
       state: () => {},
@@ -77,12 +86,13 @@ export class RealRunner implements Runner {
     }
     this.watchers = Array.from({ length: spec.nodes }, (_, node) => new NodeWatcher(node, this.http, listener))
     supervisor.onChange(status => this.changed(status))
-    supervisor.links?.onEvent(event => this.seen.push({ node: CONSOLE_NODE, ...event }))
+    supervisor.links?.onEvent(event => this.seen.push({ node: CONSOLE_NODE, ...event, atMs: this.nowMs() }))
   }
 
   static async open(spec: ClusterSpec, options: RealRunnerOptions): Promise<RealRunner> {
-    const directory = mkdtempSync(join(tmpdir(), 'scenario-'))
+    const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'scenario-'))
     const armed: Armed[][] = Array.from({ length: spec.nodes }, () => [])
+    const halves = new Map<number, Halves>()
     const faults = options.volatileDisk ? 'volatile' : 'plain'
     const supervisor = await openSupervisor({
       directory,
@@ -94,9 +104,10 @@ export class RealRunner implements Runner {
         '--test-faults',
         faults,
         ...armed[node]!.flatMap(point => ['--arm', queryOf(point).toString()]),
+        ...(halves.has(node) ? ['--measure', `persist=${halves.get(node)}`] : []),
       ],
     })
-    return new RealRunner(spec, options, directory, supervisor, armed)
+    return new RealRunner(spec, options, directory, supervisor, armed, halves)
   }
 
   /** Ends every process and removes the directory. */
@@ -144,9 +155,14 @@ export class RealRunner implements Runner {
       if (this.nowMs() > limit) throw new CannotAct(`node ${node} was not spawned within ${SPAWN_MS} ms`)
       await this.sleep(SPAWN_POLL_MS)
     }
+    // A process that refuses was spawned; here none was.
+    if (this.status(node).startedWallMs === before && failure !== undefined)
+      throw new CannotAct(`node ${node} could not be started: ${(failure as Error).message}`)
   }
 
-  async kill(node: number): Promise<void> {
+  async kill(node: number, loss?: Loss): Promise<void> {
+    if (loss !== undefined && !(loss === 'drop' && this.options.volatileDisk))
+      throw new CannotAct(`a process that is killed does not lose its disk's cache as ${loss} would`)
     await this.keepArmed(node)
     await acting(this.supervisor.kill(node))
   }
@@ -207,6 +223,16 @@ export class RealRunner implements Runner {
     if (isAlive(this.status(node))) await this.faults(node, 'disarm', new URLSearchParams({ point }))
   }
 
+  async reached(node: number, point: string): Promise<number | undefined> {
+    if (this.status(node).state !== 'running') return undefined
+    const { points } = await this.faults(node)
+    return points.find(armed => armed.point === point)?.hits
+  }
+
+  async measure(node: number, halves: Halves): Promise<void> {
+    this.halves.set(node, halves)
+  }
+
   async skewClock(node: number, byMs: number): Promise<void> {
     await this.faults(node, 'clock', new URLSearchParams({ byMs: String(byMs) }))
   }
@@ -223,20 +249,35 @@ export class RealRunner implements Runner {
     }
   }
 
+  async longestPauseMs(node: number): Promise<number | undefined> {
+    return (await this.snapshot(node))?.longestPauseMs
+  }
+
   events(): readonly SeenEvent[] {
     return this.seen
   }
 
+  async caughtUp(): Promise<void> {
+    await Promise.all(
+      this.statuses.map(async ({ replica }) => {
+        const snapshot = await this.snapshot(replica)
+        if (!snapshot) return
+        const { boot, seq } = snapshot.reporter
+        const limit = this.nowMs() + CATCH_UP_MS
+        const behind = () => {
+          const { cursor } = this.watchers[replica]!
+          return cursor.boot !== boot || cursor.seq < seq
+        }
+        while (behind() && this.status(replica).state === 'running' && this.nowMs() < limit) await this.progress()
+      }),
+    )
+  }
+
   async groups(node: number): Promise<readonly GroupSummary[] | undefined> {
-    const { state, host, ports } = this.status(node)
-    if (state !== 'running') return undefined
-    try {
-      const { json } = await this.http.get(node, { host, port: ports.inspection }, '/node')
-      const { metadata, groups } = nodeSnapshot.parse(json)
-      return [metadata, ...groups.filter(({ plane }) => plane === 'partition')]
-    } catch {
-      return undefined
-    }
+    const snapshot = await this.snapshot(node)
+    if (!snapshot) return undefined
+    const { metadata, groups } = snapshot
+    return [metadata, ...groups.filter(({ plane }) => plane === 'partition')]
   }
 
   /** What a process keeps only for its own life is not among them. */
@@ -253,6 +294,17 @@ export class RealRunner implements Runner {
     }
     ifThere(() => walk(''))
     return found.sort()
+  }
+
+  /** A file that goes away meanwhile is not among them. */
+  async sizes(node: number): Promise<ReadonlyMap<string, number>> {
+    const { dataDirectory } = this.status(node)
+    const found = new Map<string, number>()
+    for (const path of await this.files(node)) {
+      const bytes = ifThere(() => statSync(join(dataDirectory, path)).size)
+      if (bytes !== undefined) found.set(path, bytes)
+    }
+    return found
   }
 
   async readFile(node: number, path: string): Promise<Uint8Array | undefined> {
@@ -277,6 +329,18 @@ export class RealRunner implements Runner {
       return { host, port: ports.client }
     })
     return new Client(nodeClientPorts, { endpoints, hash: this.options.hash, credentials: ROOT, ...options })
+  }
+
+  /** Undefined while the node does not answer. */
+  private async snapshot(node: number): Promise<NodeSnapshot | undefined> {
+    const { state, host, ports } = this.status(node)
+    if (state !== 'running') return undefined
+    try {
+      const { json } = await this.http.get(node, { host, port: ports.inspection }, nodePath.snapshot)
+      return nodeSnapshot.parse(json)
+    } catch {
+      return undefined
+    }
   }
 
   private get statuses(): readonly NodeStatus[] {

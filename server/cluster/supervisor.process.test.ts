@@ -133,6 +133,18 @@ describe('a cluster of three', () => {
     expect(states(supervisor)).toEqual(['running', 'running', 'stopped'])
   })
 
+  test('a node that dies while it starts can be started as soon as it is seen dead', async () => {
+    const supervisor = await supervise({ nodes: 1 })
+    let again: Promise<NodeStatus> | undefined
+    supervisor.onChange(({ state, pid }) => {
+      if (again) return
+      if (state === 'starting' && pid !== undefined) process.kill(pid, 'SIGKILL')
+      if (state === 'crashed') again = supervisor.start(0)
+    })
+    await expect(supervisor.start(0)).rejects.toMatchObject({ code: 'StartFailed' })
+    await expect(again).resolves.toMatchObject({ state: 'running' })
+  })
+
   test('is seen by listeners as it changes, and by the process table when others act', async () => {
     const supervisor = await supervise()
     await supervisor.startAll()

@@ -96,11 +96,21 @@ async function newCluster(options: SupervisorOptions): Promise<ClusterFile> {
   return { v: 1, name: options.name ?? NAME, createdWallMs: Date.now(), nodes }
 }
 
-async function chooseLinkPorts(nodes: number): Promise<LinkPort[]> {
+/** None of the nodes' own: nobody listens on those yet, so the system would give them again. */
+async function chooseLinkPorts(file: ClusterFile): Promise<LinkPort[]> {
+  const nodes = file.nodes.length
+  const spoken = new Set(file.nodes.flatMap(({ ports }) => Object.values(ports)))
   const pairs: Omit<LinkPort, 'port'>[] = []
   for (let from = 0; from < nodes; from++) for (let to = from + 1; to < nodes; to++) pairs.push({ from, to })
-  const ports = await chooseFreePorts(HOST, pairs.length)
+  const ports = await chooseFreePorts(HOST, pairs.length, spoken)
   return pairs.map((pair, index) => ({ ...pair, port: ports[index]! }))
+}
+
+/** What is being done to one node; at most one thing at a time. */
+interface Work {
+  readonly over: Promise<void>
+  /** Of the process that there was when it began. */
+  readonly startedWallMs: number | undefined
 }
 
 export class LocalSupervisor implements Supervisor {
@@ -111,7 +121,8 @@ export class LocalSupervisor implements Supervisor {
   private readonly processes: readonly NodeProcess[]
   private readonly listeners = new Set<(node: NodeStatus) => void>()
   private readonly looker: NodeJS.Timeout
-  private readonly busy = new Set<number>()
+  /** By node: what is being done to it; settles when it is over, however it ends. */
+  private readonly busy = new Map<number, Work>()
   private closed = false
   private unsaved = false
   private proxies: ClusterLinks | undefined
@@ -161,7 +172,7 @@ export class LocalSupervisor implements Supervisor {
     this.proxies = new ClusterLinks({
       host: HOST,
       nodes: nodes.length,
-      ports: this.file.links ?? (await chooseLinkPorts(nodes.length)),
+      ports: this.file.links ?? (await chooseLinkPorts(this.file)),
       target: replica => this.file.nodes[replica]!.ports.replica,
     })
     this.file = { ...this.file, links: this.proxies.ports }
@@ -178,10 +189,14 @@ export class LocalSupervisor implements Supervisor {
   }
 
   async start(replica: number): Promise<NodeStatus> {
+    // A process that dies while it starts is seen dead before its start has ended.
+    if (this.cutShort(replica)) await this.busy.get(replica)?.over
     return this.exclusively(replica, async process => {
       if (!this.processes.some(other => other.alive)) await this.freshPorts()
       this.writeConfig(replica)
       for (let attempt = 1; ; attempt++) {
+        // Ports take a while to look for; a process that is spawned behind a close would be nobody's.
+        if (this.closed) throw closedError()
         try {
           return await process.start(this.startTimeoutMs)
         } catch (error) {
@@ -212,6 +227,8 @@ export class LocalSupervisor implements Supervisor {
   async kill(replica: number): Promise<NodeStatus> {
     // Not exclusive: a kill may cut short whatever else is being done to the node.
     await this.process(replica).end('kill', this.stopGraceMs)
+    // The start that it cut short has yet to notice: until then nobody could start the node anew.
+    await this.busy.get(replica)?.over
     return this.process(replica).status()
   }
 
@@ -281,17 +298,25 @@ export class LocalSupervisor implements Supervisor {
   /** Only while no node runs: the ports stand in everybody's roster. */
   private async replaceTakenPorts(): Promise<void> {
     const nodes: ClusterFileNode[] = []
+    // The system may give a port that another node has been given and does not listen on yet.
+    const spoken = new Set(this.file.nodes.flatMap(({ ports }) => Object.values(ports)))
+    for (const { port } of this.proxies?.ports ?? []) spoken.add(port)
+    const choose = async (count: number) => {
+      const chosen = await chooseFreePorts(HOST, count, spoken)
+      for (const port of chosen) spoken.add(port)
+      return chosen
+    }
     for (const node of this.file.nodes) {
       const free = await Promise.all(Object.values(node.ports).map(port => isFree(HOST, port)))
       if (free.every(Boolean)) {
         nodes.push(node)
         continue
       }
-      const [client, replica, inspection] = await chooseFreePorts(HOST, 3)
+      const [client, replica, inspection] = await choose(3)
       nodes.push({ ...node, ports: { client: client!, replica: replica!, inspection: inspection! } })
     }
     for (const { from, to, port } of this.proxies?.ports ?? []) {
-      if (!(await isFree(HOST, port))) this.proxies!.move(from, to, (await chooseFreePorts(HOST, 1))[0]!)
+      if (!(await isFree(HOST, port))) this.proxies!.move(from, to, (await choose(1))[0]!)
     }
     this.file = { ...this.file, nodes, ...(this.proxies && { links: this.proxies.ports }) }
     writeClusterFile(this.directory, this.file)
@@ -306,17 +331,22 @@ export class LocalSupervisor implements Supervisor {
 
   private async exclusively(replica: number, work: (process: NodeProcess) => Promise<void>): Promise<NodeStatus> {
     const process = this.process(replica)
-    if (this.closed) throw new EngineError('WrongState', 'the supervisor is closed')
+    if (this.closed) throw closedError()
     if (this.busy.has(replica)) {
       throw new EngineError('WrongState', `node-${replica} is being worked on`, { advice: 'wait for that to end' })
     }
-    this.busy.add(replica)
-    try {
-      await work(process)
-      return process.status()
-    } finally {
-      this.busy.delete(replica)
-    }
+    const { startedWallMs } = process.status()
+    const done = work(process)
+    const over = done.then(nothing, nothing).then(() => void this.busy.delete(replica))
+    this.busy.set(replica, { over, startedWallMs })
+    await done.finally(() => over)
+    return process.status()
+  }
+
+  private cutShort(replica: number): boolean {
+    const work = this.busy.get(replica)
+    const process = this.process(replica)
+    return work !== undefined && !process.alive && process.status().startedWallMs !== work.startedWallMs
   }
 
   private process(replica: number): NodeProcess {
@@ -365,3 +395,7 @@ export class LocalSupervisor implements Supervisor {
 }
 
 const isPortTaken = (error: unknown): boolean => error instanceof EngineError && error.code === 'PortUnavailable'
+
+const closedError = (): EngineError => new EngineError('WrongState', 'the supervisor is closed')
+
+const nothing = (): void => {}

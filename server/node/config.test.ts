@@ -248,9 +248,43 @@ describe('checks between keys', () => {
   })
 })
 
+describe('CF-16 HTTP', () => {
+  test('is off by default; a solo node that serves it names its port', () => {
+    expect(load({}, ROOT).http).toBeUndefined()
+    const config = load(solo('http.enabled', true), ROOT)
+    expect(config.http).toMatchObject({ listen: { host: '127.0.0.1', port: 3000 }, bodyBytesMax: 2_000_000 })
+    expect(config.replica.nodes[0]!.ports.http).toBe(3000)
+  })
+
+  test('TLS needs both files, HS256 one secret; another algorithm is refused; nothing of a secret is shown', () => {
+    const http = (over: Toml) => ({ http: { enabled: true, ...over } })
+    const tls = problemsOf(http({ tls: { enabled: true } }), ROOT)
+    expect(Object.keys(tls)).toEqual(['http.tls.cert_file', 'http.tls.key_file'])
+    const files = { enabled: true, cert_file: 'node.toml', key_file: 'absent.pem' }
+    expect(Object.keys(problemsOf(http({ tls: files }), ROOT))).toEqual(['http.tls.key_file'])
+    expect(problemsOf(http({ jwt: { algorithm: 'RS256' } }), ROOT)).toHaveProperty(['http.jwt.algorithm'])
+    const secret = 'not-to-be-shown'
+    const different = problemsOf(http({ jwt: { encoding_secret: secret, decoding_secret: 'x' } }), ROOT)
+    expect(different).toHaveProperty(['http.jwt.decoding_secret'])
+    const shown = JSON.stringify(load(http({ jwt: { encoding_secret: secret } }), ROOT).effective)
+    expect([shown, JSON.stringify(different)].filter(text => text.includes(secret))).toEqual([])
+  })
+
+  test('in a cluster each node needs a port for it, and the secret of the cluster signs when no other is given', () => {
+    const missing = problemsOf({ ...cluster(), http: { enabled: true } }, ROOT, asReplica('0'))
+    expect(Object.keys(missing)).toEqual([0, 1, 2].map(index => `cluster.nodes[${index}].ports.http`))
+    const nodes = [0, 1, 2].map(id => node(id, { ports: { tcp: 8090 + id, tcp_replica: 9090 + id, http: 3000 + id } }))
+    const keyOf = (replica: string, auth: Toml) =>
+      load({ ...cluster({ auth }, nodes), http: { enabled: true } }, ROOT, asReplica(replica)).http!
+    const auth = { enabled: true, shared_secret: 's'.repeat(40) }
+    expect(keyOf('1', auth).listen).toEqual({ host: '127.0.0.1', port: 3001 })
+    expect(keyOf('1', auth).jwt.key).toEqual(keyOf('0', auth).jwt.key)
+    expect(keyOf('1', {}).jwt.key).not.toEqual(keyOf('0', {}).jwt.key)
+  })
+})
+
 describe('unsupported and relocated keys', () => {
   test.each([
-    'http.enabled',
     'quic.enabled',
     'websocket.enabled',
     'tcp.tls.enabled',
@@ -329,16 +363,12 @@ describe('CF-10 the roster', () => {
     expect(config.links!.peers[0]).toEqual({ replica: 1, host: '127.0.0.1', port: 9091 })
   })
 
-  test('a solo node names itself, and the ports of other transports only where they are given', () => {
+  test('a solo node names itself, with the ports that every transport has by default, another one, or none', () => {
     const rosterOf = (environment: Record<string, string>) => load({}, { ...ROOT, ...environment }).replica.nodes
     const named = { replica: 0, name: 'iggy-node', ip: '127.0.0.1' }
-    expect(rosterOf({})).toEqual([{ ...named, ports: { tcp: 8090, quic: 0, http: 0, websocket: 0 } }])
-    const gateways = {
-      IGGY_QUIC_ADDRESS: '127.0.0.1:8080',
-      IGGY_HTTP_ADDRESS: '127.0.0.1:3000',
-      IGGY_WEBSOCKET_ADDRESS: '127.0.0.1:8092',
-    }
-    expect(rosterOf(gateways)).toEqual([{ ...named, ports: { tcp: 8090, quic: 8080, http: 3000, websocket: 8092 } }])
+    expect(rosterOf({})).toEqual([{ ...named, ports: { tcp: 8090, quic: 8080, http: 3000, websocket: 8092 } }])
+    const gateways = { IGGY_QUIC_ADDRESS: '127.0.0.1:18080', IGGY_HTTP_ADDRESS: '', IGGY_WEBSOCKET_ADDRESS: '' }
+    expect(rosterOf(gateways)).toEqual([{ ...named, ports: { tcp: 8090, quic: 18080, http: 0, websocket: 0 } }])
     expect(problemsOf(solo('quic.address', 'nowhere'))).toHaveProperty(['quic.address'])
   })
 })

@@ -9,10 +9,11 @@ import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { ReplicaId, TICK_MS } from '../../shared/bytes/units.ts'
-import { RULES_ON } from '../../shared/consensus/rules.ts'
 import { clusterId } from '../../shared/protocol/handshake.ts'
 import { HEADER_BYTES } from '../../shared/protocol/headers.ts'
+import { RULES_ON } from '../../shared/protocol/rules.ts'
 import type { ReplicaConfig, RosterNode } from '../../shared/replica/contract.ts'
+import { type HttpConfig, readHttp } from './config/http.ts'
 import { Problems } from './config/problems.ts'
 import { type RosterEntry, readRoster } from './config/roster.ts'
 import { type Key, SEGMENT_BYTES_MAX, type Values } from './config/settings.ts'
@@ -42,6 +43,8 @@ export interface NodeConfig {
     readonly handshakeGraceMs: number
     readonly queueFramesMax: number
   }
+  /** Present when HTTP is on. */
+  readonly http?: HttpConfig
   readonly logLevel: Values['system.logging.level']
   /** True when the root password was made up for this boot and must be shown once. */
   readonly rootPasswordGenerated: boolean
@@ -62,6 +65,7 @@ const USERNAME_BYTES = [3, 50] as const
 const PASSWORD_BYTES = [3, 100] as const
 const SECRET_BYTES_MIN = 32
 const DEFAULT_ROOT = 'iggy'
+const HTTP_DEFAULT: Address = { host: '127.0.0.1', port: 3000 }
 
 /** @throws ConfigurationError naming every key that is wrong. */
 export function loadNodeConfig(input: ConfigInput): NodeConfig {
@@ -75,25 +79,28 @@ export function loadNodeConfig(input: ConfigInput): NodeConfig {
   if (values['system.path'].trim() === '') problems.add('system.path', sourceOf('system.path'), 'is blank')
   const tcp = address('tcp.address', read, problems)
   const inspection = address('inspection.address', read, problems)
-  // 0 tells clients that a transport is off (wire.md §6.1).
+  // 0 tells clients that there is no such transport (wire.md §6.1).
   const elsewhere = (key: 'quic.address' | 'http.address' | 'websocket.address'): number =>
     values[key] === '' ? 0 : address(key, read, problems).port
   const ports = {
     tcp: tcp.port,
     quic: elsewhere('quic.address'),
-    http: elsewhere('http.address'),
+    http: values['http.enabled'] && values['http.address'] === '' ? HTTP_DEFAULT.port : elsewhere('http.address'),
     websocket: elsewhere('websocket.address'),
   }
   if (!isLoopback(inspection.host)) {
     problems.add('inspection.address', sourceOf('inspection.address'), `${inspection.host} is not a loopback address`)
   }
   const enabled = values['cluster.enabled']
-  const roster = enabled ? readRoster(read.nodes, 'cluster.nodes', problems) : []
+  const roster = enabled ? readRoster(read.nodes, 'cluster.nodes', values['http.enabled'], problems) : []
   const replica = replicaId(input.replicaId, enabled, roster, problems)
   const credentials = rootCredentials(input, environment, enabled, dataDirectory, problems)
+  const own = roster[replica]
+  const httpAddress = values['http.address'] === '' ? HTTP_DEFAULT : address('http.address', read, problems)
+  const httpListen = own ? { host: httpAddress.host, port: own.ports.http } : httpAddress
+  const http = readHttp(values, httpListen, input.workingDirectory, sourceOf, problems)
   problems.throwIfAny()
 
-  const own = roster[replica]
   const nodes: readonly RosterNode[] = enabled
     ? roster.map(({ replica, name, ip, ports }) => ({ replica, name, ip, ports }))
     : [{ replica, name: 'iggy-node', ip: tcp.host, ports }]
@@ -121,6 +128,7 @@ export function loadNodeConfig(input: ConfigInput): NodeConfig {
         queueFramesMax: values['message_bus.peer_queue_capacity'],
       },
     }),
+    ...(http && { http }),
     logLevel: values['system.logging.level'],
     rootPasswordGenerated: credentials.generated,
     effective: { ...withoutSecrets(values), 'cluster.nodes': nodes.map(node => ({ ...node })) },
@@ -169,6 +177,10 @@ function replicaConfig(
     superblockWedgedFatalMs: values['cluster.superblock_wedged_fatal_timeout'],
     cleanerIntervalMs: values['data_maintenance.messages.cleaner_enabled']
       ? values['data_maintenance.messages.interval']
+      : 0,
+    tokensPerUserMax: values['personal_access_token.max_tokens_per_user'],
+    tokenCleanerIntervalMs: values['personal_access_token.cleaner.enabled']
+      ? values['personal_access_token.cleaner.interval']
       : 0,
     validateChecksum: values['system.partition.validate_checksum'],
     messageBytesMax: values['message_bus.max_message_size'],

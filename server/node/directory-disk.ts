@@ -4,7 +4,8 @@
  * Writes are positional and vectored, at most 1024 buffers a call (the limit of the system call), and short writes go on
  * where they stopped. A file is opened without following a link in its last part and must be a regular file, so that a
  * fifo or a device in a data directory can neither hang nor answer. With `readOnly` nothing can be changed through it and
- * links are not followed anywhere: a directory reached through one counts as no directory.
+ * links are not followed anywhere: a directory reached through one counts as no directory. A dry run asks for
+ * `linkedDirectories`, or it would plan another boot than the one that is to come.
  */
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises'
@@ -31,17 +32,21 @@ const FLAGS: Record<OpenMode, number> = {
 
 export interface DirectoryDiskOptions {
   readonly readOnly?: boolean
+  /** With `readOnly`: see links in the middle of a path as a node sees them. */
+  readonly linkedDirectories?: boolean
 }
 
 export class DirectoryDisk implements Disk {
   readonly root: string
   private readonly readOnly: boolean
+  private readonly confined: boolean
   private realRoot: Promise<string> | undefined
 
   /** `root` need not exist yet; `makeDirectory('')` makes it. */
   constructor(root: string, options: DirectoryDiskOptions = {}) {
     this.root = resolve(root)
     this.readOnly = options.readOnly ?? false
+    this.confined = this.readOnly && !options.linkedDirectories
   }
 
   async open(path: string, mode: OpenMode): Promise<DiskFile> {
@@ -86,7 +91,7 @@ export class DirectoryDisk implements Disk {
     const target = this.locate('stat', path)
     return attempt('stat', path, async () => {
       if (path !== '') await this.confine('stat', path, parentOf(path))
-      const found = this.readOnly ? await lstat(target) : await stat(target)
+      const found = this.confined ? await lstat(target) : await stat(target)
       return { kind: kindOf(found), sizeBytes: found.isFile() ? found.size : 0, modifiedMs: found.mtimeMs }
     })
   }
@@ -135,7 +140,7 @@ export class DirectoryDisk implements Disk {
 
   /** Read-only disks judge foreign directories: each part of `directory` must be a real directory. */
   private async confine(operation: string, path: string, directory: string): Promise<void> {
-    if (!this.readOnly) return
+    if (!this.confined) return
     this.realRoot ??= realpath(this.root)
     const expected = join(await this.realRoot, ...pathParts(operation, directory))
     if ((await realpath(this.locate(operation, directory))) !== expected) {

@@ -26,13 +26,17 @@ export interface ExitLine {
   readonly code: string
   readonly message: string
   readonly path?: string
+  /** Where in the file, and what was expected there and found. */
+  readonly position?: number
+  readonly expected?: string
+  readonly actual?: string
   readonly op?: string
   readonly advice?: string
 }
 
 export function exitLine(status: number, error: unknown): ExitLine {
   const engine = error instanceof EngineError ? error : undefined
-  const { path, op, advice } = engine?.context ?? {}
+  const { path, position, expected, actual, op, advice } = engine?.context ?? {}
   return {
     quorumscopeExit: 1,
     status,
@@ -40,6 +44,9 @@ export function exitLine(status: number, error: unknown): ExitLine {
     code: engine?.code ?? 'InternalError',
     message: error instanceof Error ? error.message : String(error),
     ...(path !== undefined && { path }),
+    ...(position !== undefined && { position }),
+    ...(expected !== undefined && { expected }),
+    ...(actual !== undefined && { actual }),
     ...(op !== undefined && { op: op.toString() }),
     ...(advice !== undefined && { advice }),
   }
@@ -47,7 +54,10 @@ export function exitLine(status: number, error: unknown): ExitLine {
 
 function forPeople(line: ExitLine, stack: string | undefined): string {
   const parts = [`${line.meaning} (exit ${line.status}), ${line.code}: ${line.message}`]
-  if (line.path !== undefined) parts.push(`  path: ${line.path}`)
+  if (line.path !== undefined)
+    parts.push(`  path: ${line.path}${line.position === undefined ? '' : `, byte ${line.position}`}`)
+  if (line.expected !== undefined) parts.push(`  expected: ${line.expected}`)
+  if (line.actual !== undefined) parts.push(`  found: ${line.actual}`)
   if (line.op !== undefined) parts.push(`  op: ${line.op}`)
   if (line.advice !== undefined) parts.push(`  next: ${line.advice}`)
   if (stack !== undefined) parts.push(stack)

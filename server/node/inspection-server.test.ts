@@ -17,8 +17,13 @@ const echo = {
   wal: () => ({ slots: 4 }),
   superblocks: async () => ({ groups: [] }),
   partition: (key: object) => ({ asked: key }),
-  index: async (key: { partition: number }, base: bigint) =>
-    key.partition === 9 ? undefined : { startOffset: String(base) },
+  index: async (key: { partition: number }, base: bigint, window: object) =>
+    key.partition === 9
+      ? undefined
+      : {
+          startOffset: String(base),
+          window: JSON.parse(JSON.stringify(window, (_, value) => (typeof value === 'bigint' ? String(value) : value))),
+        },
   batches: async (_key: object, base: bigint, from: number, limit: number) => ({ base: String(base), from, limit }),
   bytes: async (_key: object, base: bigint, kind: string, position: number, length: number) => ({
     base: String(base),
@@ -89,6 +94,23 @@ describe('snapshots', () => {
     expect((await ask('/partitions/1/2/3')).json.asked).toEqual({ stream: 1, topic: 2, partition: 3 })
     const base = '18446744073709551615'
     expect((await ask(`/partitions/1/2/3/segments/${base}/index`)).json.startOffset).toBe(base)
+    expect((await ask('/partitions/1/2/3/segments/5/index')).json.window).toEqual({
+      by: 'position',
+      from: 0,
+      to: 2 ** 40,
+      limit: 1000,
+    })
+    expect((await ask('/partitions/1/2/3/segments/5/index?from=10&to=20&limit=7')).json.window).toEqual({
+      by: 'position',
+      from: 10,
+      to: 20,
+      limit: 7,
+    })
+    expect((await ask(`/partitions/1/2/3/segments/5/index?offset=${base}&limit=2`)).json.window).toEqual({
+      by: 'offset',
+      offset: base,
+      limit: 2,
+    })
     expect((await ask('/partitions/1/2/3/segments/5/batches?from=512&limit=9')).json).toMatchObject({
       from: 512,
       limit: 9,
@@ -111,6 +133,8 @@ describe('snapshots', () => {
     ['/partitions/1/2/3/segments', 404],
     ['/partitions/1/2/9/segments/0/index', 404],
     ['/partitions/1/2/3/segments/-1/index', 400],
+    ['/partitions/1/2/3/segments/0/index?limit=1001', 400],
+    ['/partitions/1/2/3/segments/0/index?offset=-1', 400],
     ['/partitions/1/2/3/segments/0/batches?limit=1001', 400],
     ['/partitions/1/2/3/segments/0/bytes?kind=log&length=65537', 400],
     ['/partitions/1/2/3/segments/0/bytes?kind=secrets', 400],

@@ -5,10 +5,12 @@
  *   GET  /healthz                                                 {ok, node, boot, ready}
  *   GET  /node · /groups · /groups/:g · /groups/:g/counters · /topics
  *   GET  /partitions/:s/:t/:p
- *   GET  /partitions/:s/:t/:p/segments/:base/index
+ *   GET  /partitions/:s/:t/:p/segments/:base/index?from=&to=&limit= or ?offset=&limit=
  *   GET  /partitions/:s/:t/:p/segments/:base/batches?from=&limit=
  *   GET  /partitions/:s/:t/:p/segments/:base/bytes?kind=log|index&position=&length=
+ *   GET  /partitions/:s/:t/:p/journal                             ops of a partition group that are in memory
  *   GET  /superblocks · /wal · /clients · /recovery
+ *   GET  /wal/entries/:op · /wal/scan · /clients/:client          one entry, a scan of the file, one session
  *   GET  /forwards?limit=                                         forwarded writes that this node sent or took, newest first
  *   GET  /events?after=SEQ[&boot=ID]                              one JSON object a line, until the reader leaves
  *   POST /watch/:group                                            every flow event of the group for 30 s
@@ -21,7 +23,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { EngineError } from '../../shared/bytes/errors.ts'
 import { FORWARDS_LIMIT_MAX } from '../../shared/inspection/forwards.ts'
+import { INDEX_LIMIT_MAX, POSITION_MAX_BYTES } from '../../shared/inspection/node-api.ts'
 import type { NodeSnapshot, Reporter } from '../../shared/inspection/snapshots.ts'
+import type { IndexWindow } from '../../shared/partition/index-window.ts'
 import type { ReplicaInspection } from '../../shared/replica/contract.ts'
 import { listenOn } from './client-listener.ts'
 import type { EventRing } from './event-ring.ts'
@@ -41,6 +45,8 @@ export interface InspectionSource {
   node(inspect: ReplicaInspection): Omit<NodeSnapshot, 'reporter'>
   /** Faults for tests; a node that was not started for them has no such path. */
   faults?(method: string, path: readonly string[], query: URLSearchParams): unknown
+  /** What a node has counted that was started to be measured; another one has no such path. */
+  measured?(): unknown
 }
 
 class Refused extends Error {
@@ -100,6 +106,10 @@ export class InspectionServer {
         return
       }
       needMethod(request, 'GET')
+      if (path[0] === 'measure' && path.length === 1 && this.source.measured) {
+        answer(response, 200, this.source.measured())
+        return
+      }
       answer(response, 200, await this.read(path, url.searchParams))
     } catch (error) {
       fail(response, error)
@@ -160,6 +170,18 @@ export class InspectionServer {
           return this.stamp(inspect.forwards(number(query, 'limit', 100, FORWARDS_LIMIT_MAX)))
       }
     }
+    if (first === 'wal' && rest.length === 1 && rest[0] === 'scan') return this.stamp(await inspect.walScan())
+    if (first === 'wal' && rest.length === 2 && rest[0] === 'entries') {
+      const op = u64(rest[1]!, 'op')
+      return this.stamp((await inspect.walEntry(op)) ?? raise(notFound(`op ${op} is not in the log of this node`)))
+    }
+    if (first === 'clients' && rest.length === 1) {
+      const client = rest[0]!
+      if (!/^[0-9a-f]{1,32}$/.test(client)) throw badRequest(`${JSON.stringify(client)} is no id of a client`)
+      return this.stamp(
+        inspect.session(BigInt(`0x${client}`)) ?? raise(notFound(`client ${client} has no session here`)),
+      )
+    }
     if (first === 'groups' && (rest.length === 1 || (rest.length === 2 && rest[1] === 'counters'))) {
       const group = u64(rest[0]!, 'group')
       if (rest.length === 2) return this.stamp({ counters: this.source.ring.countersOf(group.toString()) })
@@ -180,12 +202,13 @@ export class InspectionServer {
     const key = { stream, topic, partition }
     const absent = notFound(`partition ${stream}/${topic}/${partition} is not on this node`)
     if (rest.length === 3) return this.stamp(inspect.partition(key) ?? raise(absent))
+    if (rest.length === 4 && rest[3] === 'journal') return this.stamp(inspect.journal(key) ?? raise(absent))
     if (rest.length !== 6 || rest[3] !== 'segments') throw notFound('a partition has segments/:base/…')
     const base = u64(rest[4]!, 'segment')
     const noSegment = notFound(`segment ${base} of partition ${stream}/${topic}/${partition} is not on this node`)
     switch (rest[5]) {
       case 'index':
-        return this.stamp((await inspect.index(key, base)) ?? raise(noSegment))
+        return this.stamp((await inspect.index(key, base, indexWindow(query))) ?? raise(noSegment))
       case 'batches': {
         const from = number(query, 'from', 0, 2 ** 40)
         const limit = number(query, 'limit', 100, BATCHES_MAX)
@@ -205,6 +228,14 @@ export class InspectionServer {
   private stamp<T extends object>(body: T): T & { reporter: Reporter } {
     return { reporter: this.source.reporter(), ...body }
   }
+}
+
+function indexWindow(query: URLSearchParams): IndexWindow {
+  const limit = number(query, 'limit', INDEX_LIMIT_MAX, INDEX_LIMIT_MAX)
+  const offset = query.get('offset')
+  if (offset !== null) return { by: 'offset', offset: u64(offset, 'offset'), limit }
+  const from = number(query, 'from', 0, POSITION_MAX_BYTES)
+  return { by: 'position', from, to: number(query, 'to', POSITION_MAX_BYTES, POSITION_MAX_BYTES), limit }
 }
 
 const raise = (error: Error): never => {

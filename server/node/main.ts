@@ -8,12 +8,12 @@ import { stringify } from 'smol-toml'
 import { EngineError } from '../../shared/bytes/errors.ts'
 import { createHash } from '../../shared/bytes/hash.ts'
 import type { Micros } from '../../shared/bytes/units.ts'
-import { RULES_ON } from '../../shared/consensus/rules.ts'
 import type { NodeSnapshot, Reporter } from '../../shared/inspection/snapshots.ts'
+import { RULES_ON } from '../../shared/protocol/rules.ts'
 import { bootReplica } from '../../shared/replica/boot.ts'
 import type { Replica, ReplicaPorts } from '../../shared/replica/contract.ts'
 import type { ReplicaLinks } from '../../shared/replica/ports.ts'
-import { DiskError } from '../../shared/storage/disk.ts'
+import { type Disk, DiskError } from '../../shared/storage/disk.ts'
 import { type Clock, ExitStatus } from '../../shared/storage/ports.ts'
 import { ClientListener } from './client-listener.ts'
 import { systemClock } from './clock.ts'
@@ -25,12 +25,16 @@ import { EventRing } from './event-ring.ts'
 import { NodeFaults } from './faults/node-faults.ts'
 import { die, processHalt } from './halt.ts'
 import { hostFacts } from './host-facts.ts'
+import { HttpServer } from './http/http-server.ts'
+import { LocalConnections } from './http/local-connections.ts'
 import { InspectionServer } from './inspection-server.ts'
 import { type Log, openLog } from './log.ts'
+import { LoopPauses } from './loop-pauses.ts'
+import { MeasuredDisk, type Measuring, mayMeasure, parseMeasuring } from './measuring.ts'
 import { argon2Passwords } from './passwords.ts'
 import { removeReady, wipeRuntime, writeReady } from './ready-file.ts'
 import { TcpReplicaLinks } from './replica-links.ts'
-import { immediateScheduler } from './scheduler.ts'
+import { immediateScheduler, turnPacing } from './scheduler.ts'
 import { startTicker } from './ticker.ts'
 
 export interface NodeOptions {
@@ -42,6 +46,8 @@ export interface NodeOptions {
   readonly testFaults?: 'plain' | 'volatile'
   /** Points that are armed from the start, as a request to `/faults/arm` would say it. */
   readonly arm?: readonly string[]
+  /** Switches of a benchmark (measuring.ts); only with an empty directory. */
+  readonly measure?: readonly string[]
 }
 
 /** A clean stop flushes every partition; one that takes longer has hung. */
@@ -63,7 +69,13 @@ export async function runNode(options: NodeOptions): Promise<void> {
     const faults = options.testFaults && new NodeFaults({ volatileDisk: options.testFaults === 'volatile' })
     for (const query of options.arm ?? []) faults?.handle('POST', ['arm'], new URLSearchParams(query))
     if (faults) log.warn({ testFaults: options.testFaults }, 'this node takes faults from tests; its data is not safe')
-    await new NodeLife(config, log, lock, faults).run()
+    const measuring = options.measure && parseMeasuring(options.measure)
+    if (measuring) {
+      // What takes faults from tests is no place for data either.
+      if (!faults) mayMeasure(config.dataDirectory, config.replica.clusterEnabled, NODE_LOCK)
+      log.warn({ measuring }, 'this node is there to be measured; its data is not safe')
+    }
+    await new NodeLife(config, log, lock, faults, measuring).run()
   } catch (error) {
     die(bootStatus(error), error)
   }
@@ -74,23 +86,39 @@ class NodeLife {
   private readonly log: Log
   private readonly lock: DirectoryLock
   private readonly faults: NodeFaults | undefined
+  private readonly measuring: Measuring | undefined
+  private readonly disk: Disk
   private readonly clock: Clock
   private readonly boot = Buffer.from(systemEntropy.bytes(8)).toString('hex')
   private readonly startedWallUs: Micros
   private readonly ring: EventRing
   private readonly listener: ClientListener
+  private readonly local: LocalConnections
   private readonly links: TcpReplicaLinks | undefined
   private readonly inspection: InspectionServer
   private replica: Replica | undefined
   private ports = { client: 0, replica: 0, inspection: 0 }
+  private http: HttpServer | undefined
   private stopTicks: () => void = () => {}
+  private pauses: LoopPauses | undefined
   private stopping = false
 
-  constructor(config: NodeConfig, log: Log, lock: DirectoryLock, faults: NodeFaults | undefined) {
+  constructor(
+    config: NodeConfig,
+    log: Log,
+    lock: DirectoryLock,
+    faults: NodeFaults | undefined,
+    measuring: Measuring | undefined,
+  ) {
     this.config = config
     this.log = log
     this.lock = lock
     this.faults = faults
+    this.measuring = measuring
+    const directory = new DirectoryDisk(config.dataDirectory)
+    const disk = faults?.disk(directory) ?? directory
+    const measured = measuring && new MeasuredDisk(disk, measuring)
+    this.disk = measured ?? disk
     this.clock = faults?.clock(systemClock()) ?? systemClock()
     this.startedWallUs = this.clock.nowMicros()
     const { replica } = config
@@ -105,6 +133,7 @@ class NodeLife {
       },
       onDropped: command => this.ring.count('node', `client_frame_dropped_${command}`),
     })
+    this.local = new LocalConnections(faults?.clientLinks(this.listener) ?? this.listener)
     this.links =
       config.links &&
       new TcpReplicaLinks({
@@ -130,6 +159,7 @@ class NodeLife {
       reporter: () => this.reporter(),
       node: inspect => this.snapshot(inspect),
       ...(faults && { faults: faults.handle.bind(faults) }),
+      ...(measured && { measured: () => measured.counts() }),
     })
   }
 
@@ -148,6 +178,7 @@ class NodeLife {
       )
     }
     const hash = await createHash()
+    this.pauses = LoopPauses.watching()
     const replica = await bootReplica(this.replicaConfig(), this.replicaPorts(hash))
     this.replica = replica
     if (!chosen) await this.openClientPort()
@@ -155,9 +186,29 @@ class NodeLife {
       this.ports = { ...this.ports, replica: await this.links.start(config.links!.listen, replica) }
     }
     this.listener.serve(replica)
+    await this.serveHttp(replica, hash)
     this.startTicks(replica)
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void this.stop(signal))
     this.announce()
+  }
+
+  private async serveHttp(replica: Replica, hash: ReplicaPorts['hash']): Promise<void> {
+    const { http, replica: own } = this.config
+    if (!http) return
+    this.local.serve(replica)
+    this.http = new HttpServer({
+      config: http,
+      // The other half is for clients of the protocol.
+      sessionsMax: Math.max(1, Math.floor(own.metadata.clientsTableMax / 2)),
+      hash,
+      connections: this.local,
+      leadership: () => {
+        const { view, primary, status } = replica.inspect.metadata()
+        const leader = status === 'normal' ? own.nodes.find(node => node.replica === primary) : undefined
+        return { view, primary: leader, isSelf: leader?.replica === own.replica }
+      },
+    })
+    this.log.info({ port: await this.http.listen(), tls: http.tls !== undefined }, 'serving HTTP')
   }
 
   private async openClientPort(): Promise<void> {
@@ -166,7 +217,10 @@ class NodeLife {
   }
 
   private replicaConfig(): NodeConfig['replica'] {
-    const { replica } = this.config
+    const { replica: configured } = this.config
+    const replica = this.measuring
+      ? { ...configured, partition: { ...configured.partition, persist: this.measuring.persist } }
+      : configured
     if (replica.clusterEnabled) return replica
     const nodes = replica.nodes.map(node => ({
       ...node,
@@ -176,18 +230,18 @@ class NodeLife {
   }
 
   private replicaPorts(hash: ReplicaPorts['hash']): ReplicaPorts {
-    const disk = new DirectoryDisk(this.config.dataDirectory)
     const replicaLinks = this.links ?? noLinks
     return {
-      disk: this.faults?.disk(disk) ?? disk,
+      disk: this.disk,
       clock: this.clock,
       entropy: systemEntropy,
       scheduler: immediateScheduler,
+      pacing: turnPacing(this.clock),
       hash,
       halt: processHalt,
       passwords: argon2Passwords,
       replicaLinks: this.faults?.replicaLinks(replicaLinks) ?? replicaLinks,
-      clientLinks: this.faults?.clientLinks(this.listener) ?? this.listener,
+      clientLinks: this.local,
       sink: this.ring,
       hostFacts: hostFacts(this.config.dataDirectory, this.clock.monoMicros),
     }
@@ -224,6 +278,7 @@ class NodeLife {
       die(ExitStatus.Internal, new EngineError('StopTimedOut', `a clean stop was not done after ${STOP_MS} ms`))
     }, STOP_MS).unref()
     this.listener.stopAccepting()
+    this.http?.close()
     // Ticks go on: what is in the pipeline still commits.
     await this.replica!.stop()
     this.stopTicks()
@@ -275,6 +330,7 @@ class NodeLife {
       groups: inspect.groups(),
       counters: this.ring.countersOf(),
       memoryBytes: process.memoryUsage.rss(),
+      ...(this.pauses && { longestPauseMs: this.pauses.longestMs }),
       // macOS leaves the drive's own cache alone on fsync.
       fsync: process.platform === 'darwin' ? 'weaker' : 'full',
     }
@@ -316,7 +372,9 @@ function wipe(dataDirectory: string): void {
   }
 }
 
-const STATUS_BY_CODE: Readonly<Record<string, number>> = {
+const STATUS_BY_CODE: Readonly<Record<string, ExitStatus>> = {
+  BadMeasure: ExitStatus.Configuration,
+  MeasureRefused: ExitStatus.Configuration,
   PortUnavailable: ExitStatus.Unavailable,
   DirectoryInUse: ExitStatus.Unavailable,
 }
@@ -330,7 +388,7 @@ const faultStatus = (error: unknown): ExitStatus => (isOfDisk(error) ? ExitStatu
 /** An error that ended the boot. */
 function bootStatus(error: unknown): ExitStatus {
   if (!(error instanceof EngineError) || isOfDisk(error)) return faultStatus(error)
-  return (STATUS_BY_CODE[error.code] as ExitStatus) ?? ExitStatus.RefusedBoot
+  return STATUS_BY_CODE[error.code] ?? ExitStatus.RefusedBoot
 }
 
 function nested(flat: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -8,13 +8,13 @@ export interface ReadyFile {
   readonly ports: { readonly client: number; readonly replica: number; readonly inspection: number }
 }
 
-const RUNTIME = 'runtime'
-const pathIn = (dataDirectory: string): string => join(dataDirectory, RUNTIME, 'ready.json')
+export const RUNTIME_DIRECTORY = 'runtime'
+const pathIn = (dataDirectory: string): string => join(dataDirectory, RUNTIME_DIRECTORY, 'ready.json')
 
 /** Wipes `runtime/`, as each boot does (metadata-storage.md §6.1, step 6). */
 export function wipeRuntime(dataDirectory: string): void {
-  rmSync(join(dataDirectory, RUNTIME), { recursive: true, force: true })
-  mkdirSync(join(dataDirectory, RUNTIME), { recursive: true })
+  rmSync(join(dataDirectory, RUNTIME_DIRECTORY), { recursive: true, force: true })
+  mkdirSync(join(dataDirectory, RUNTIME_DIRECTORY), { recursive: true })
 }
 
 export function writeReady(dataDirectory: string, ready: ReadyFile): void {

@@ -229,7 +229,7 @@ describe('refused handshakes', () => {
     expect(one.frames).toEqual([])
   })
 
-  test('a wrong secret is refused at both ends and tried again, and the previous secret is still good', async () => {
+  test('CN-18 a wrong secret is refused at both ends and tried again, and the previous secret is still good', async () => {
     const at = await ports(2)
     const low = peer(0, 2, at, { auth: { secret: SECRET } })
     await low.start(at[0]!)

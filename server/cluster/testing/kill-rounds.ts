@@ -19,6 +19,8 @@ const METADATA = METADATA_GROUP.toString()
 /** Far beyond what any step takes; a hang ends here. */
 const STEP_MS = 90_000
 const METADATA_PAUSE_MS = 40
+/** A life that ends before this has just begun. */
+const YOUNG_MS = 1_000
 /** Acknowledged ops: more than a second at the pace above. */
 const LOAD_FLOWS = 30
 
@@ -139,6 +141,27 @@ export class KillRounds {
       metadataMs: Math.round(first - killedMs),
       rejoinMs: Math.round(runner.nowMs() - startedMs),
     }
+  }
+
+  /**
+   * Kills one node, and `times` times more within the first second of its next life: while it boots, asks for the view, or
+   * repairs. Then waits until it has caught up on every group; resolves with the time that took.
+   */
+  async killYoung(victim: number, times: number): Promise<{ victim: number; agesMs: number[]; rejoinMs: number }> {
+    const { runner } = this
+    const agesMs: number[] = []
+    await runner.kill(victim)
+    for (let life = 0; life < times; life++) {
+      await runner.start(victim)
+      const ageMs = Math.round(Math.random() * YOUNG_MS)
+      await runner.sleep(ageMs)
+      await runner.kill(victim)
+      agesMs.push(ageMs)
+    }
+    const startedMs = runner.nowMs()
+    await runner.start(victim)
+    await this.caughtUp(victim)
+    return { victim, agesMs, rejoinMs: Math.round(runner.nowMs() - startedMs) }
   }
 
   /** Kills all nodes at once and starts them in this order; resolves with the time to the first acknowledgement. */

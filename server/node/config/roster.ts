@@ -17,8 +17,16 @@ const FIELDS = new Set(['name', 'ip', 'replica_id', 'ports', 'advertised_address
 const PORTS = new Set(['tcp', 'quic', 'http', 'websocket', 'tcp_replica'])
 const port = integer(0, 65_535)
 
-/** Reads and checks all entries, in the order of their replica ids. What is wrong goes to `problems`. */
-export function readRoster(nodes: readonly unknown[], source: string, problems: Problems): RosterEntry[] {
+/**
+ * Reads and checks all entries, in the order of their replica ids. What is wrong goes to `problems`.
+ * @param http whether the nodes serve HTTP: then each needs a port for it
+ */
+export function readRoster(
+  nodes: readonly unknown[],
+  source: string,
+  http: boolean,
+  problems: Problems,
+): RosterEntry[] {
   const fail = (key: string, message: string): void => problems.add(key, source, message)
   if (nodes.length === 0) fail('cluster.nodes', 'is empty, but the cluster is enabled')
   if (nodes.length > REPLICAS_MAX) {
@@ -26,7 +34,7 @@ export function readRoster(nodes: readonly unknown[], source: string, problems: 
   }
   const entries: RosterEntry[] = []
   for (const [index, raw] of nodes.slice(0, REPLICAS_MAX).entries()) {
-    const entry = readEntry(raw, `cluster.nodes[${index}]`, nodes.length, fail)
+    const entry = readEntry(raw, `cluster.nodes[${index}]`, nodes.length, http, fail)
     if (entry) entries.push(entry)
   }
   checkUnique(entries, fail)
@@ -37,6 +45,7 @@ function readEntry(
   raw: unknown,
   at: string,
   count: number,
+  http: boolean,
   fail: (key: string, message: string) => void,
 ): RosterEntry | undefined {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
@@ -77,20 +86,21 @@ function readEntry(
     else if (value instanceof Problem) fail(`${at}.ports.${field}`, value.message)
     else if (value === 0) fail(`${at}.ports.${field}`, 'is 0; peers and clients must know the port beforehand')
   }
-  const needed = (field: 'tcp' | 'tcp_replica'): number => {
+  const needed = (field: 'tcp' | 'tcp_replica' | 'http'): number => {
     if (ports[field] === undefined) fail(`${at}.ports.${field}`, 'is missing')
     const value = port.parse(ports[field])
     return value instanceof Problem ? 0 : value
   }
   const tcp = needed('tcp')
   const replicaPort = needed('tcp_replica')
+  const httpPort = http ? needed('http') : 0
   if (id instanceof Problem) return undefined
   return {
     replica: ReplicaId(id),
     name,
     ip: advertised === '' ? ip : advertised,
     // 0 tells clients that a transport is off (wire.md §6.1)
-    ports: { tcp, quic: 0, http: 0, websocket: 0 },
+    ports: { tcp, quic: 0, http: httpPort, websocket: 0 },
     replicaHost: ip,
     replicaPort,
   }
@@ -108,6 +118,7 @@ function checkUnique(entries: readonly RosterEntry[], fail: (key: string, messag
     once('replica_id', String(entry.replica), `${at}, replica_id`)
     once('name', entry.name, `${at}, name`)
     if (entry.ports.tcp !== 0) once('address', `${entry.replicaHost}:${entry.ports.tcp}`, `${at}, ports.tcp`)
+    if (entry.ports.http !== 0) once('address', `${entry.replicaHost}:${entry.ports.http}`, `${at}, ports.http`)
     if (entry.replicaPort !== 0)
       once('address', `${entry.replicaHost}:${entry.replicaPort}`, `${at}, ports.tcp_replica`)
   }

@@ -37,10 +37,23 @@ export const settings = {
 
   'tcp.enabled': setting(boolean, true),
   'tcp.address': setting(text, '127.0.0.1:8090'),
-  /** Not served here. When one is given, the roster of a solo node names its port: a gateway may serve it. */
-  'quic.address': setting(text, ''),
-  'http.address': setting(text, ''),
-  'websocket.address': setting(text, ''),
+  /**
+   * The roster of a solo node names the ports of these, also of a transport that is off: a gateway may serve it, and clients
+   * compare the roster with what the peer's defaults say (wire.md §8.1). Blank: port 0, which says that there is none.
+   */
+  'quic.address': setting(text, '127.0.0.1:8080'),
+  'http.address': setting(text, '127.0.0.1:3000'),
+  'websocket.address': setting(text, '127.0.0.1:8092'),
+
+  'http.enabled': setting(boolean, false),
+  'http.max_request_size': setting(size(1, 64 * MIB), 2_000_000),
+  'http.jwt.algorithm': setting(oneOf('HS256'), 'HS256'),
+  'http.jwt.encoding_secret': setting(text, ''),
+  'http.jwt.decoding_secret': setting(text, ''),
+  'http.jwt.access_token_expiry': setting(duration(SECOND), 60 * MINUTE),
+  'http.tls.enabled': setting(boolean, false),
+  'http.tls.cert_file': setting(text, ''),
+  'http.tls.key_file': setting(text, ''),
 
   'metadata.prepare_queue_depth': setting(integer(1, PREPARE_DEPTH_MAX), 32),
   'metadata.journal_slots': setting(integer(1, 1 << 20), 1024),
@@ -104,7 +117,6 @@ const fixed = (key: string, only: string, why: string): Unsupported => ({ key, k
 const LAYOUT = 'the layout of the data directory is fixed'
 
 export const unsupported: readonly Unsupported[] = [
-  off('http.enabled', 'there is no HTTP client protocol; clients connect by TCP'),
   off('quic.enabled', 'there is no QUIC transport; clients connect by TCP'),
   off('websocket.enabled', 'there is no WebSocket transport; clients connect by TCP'),
   off('tcp.tls.enabled', 'there is no TLS; put a TLS proxy before the port'),

@@ -141,7 +141,7 @@ export class Failpoints {
       const { glob } = armed
       if (glob !== undefined && !paths.some(path => globMatches(glob, path))) continue
       armed.hits += 1
-      if (armed.hits <= armed.after) continue
+      if (armed.effect.effect === 'count' || armed.hits <= armed.after) continue
       armed.left -= 1
       armed.happened += 1
       return armed

@@ -50,6 +50,19 @@ describe('a fault', () => {
     expect(points.state()).toMatchObject([{ hits: 3, happened: 2, left: 0 }])
   })
 
+  it('what is only counted changes nothing, and hides nothing that is armed at the same moment', async () => {
+    points.arm('before.datasync', { effect: { effect: 'count' }, times: 1 })
+    points.arm('before.datasync', { effect: { effect: 'error', error: 'Io' }, after: 1, times: 1 })
+    const file = await open('x')
+    const seen: string[] = []
+    for (let call = 0; call < 3; call++) seen.push(await failure(file.datasync()))
+    expect(seen).toEqual(['done', 'Io', 'done'])
+    expect(points.state()).toMatchObject([
+      { hits: 3, happened: 0 },
+      { hits: 2, happened: 1 },
+    ])
+  })
+
   it('a full disk takes a part of the bytes', async () => {
     points.arm('before.write', { effect: { effect: 'short', bytes: 3, error: 'NoSpace' } })
     const file = await open('x')

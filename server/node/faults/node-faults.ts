@@ -3,7 +3,7 @@
  * what was not synced, a clock that is wrong. Without `--test-faults` none of this exists, and its routes are not there.
  *
  *   GET  /faults                                            armed points, with hits and waiting calls
- *   POST /faults/arm?point=&effect=kill|error|delay|hold|short[&error=Io|NoSpace][&ms=][&bytes=][&after=][&times=]
+ *   POST /faults/arm?point=&effect=kill|error|delay|hold|count|short[&error=Io|NoSpace][&ms=][&bytes=][&after=][&times=]
  *   POST /faults/disarm?point= · /faults/release?point= · /faults/clock?byMs=
  */
 import { EngineError } from '../../../shared/bytes/errors.ts'
@@ -93,6 +93,7 @@ function effectOf(query: URLSearchParams): FaultEffect {
   switch (effect) {
     case 'kill':
     case 'hold':
+    case 'count':
       return { effect }
     case 'error':
       return { effect, error }
