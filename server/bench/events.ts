@@ -67,7 +67,7 @@ export async function benchEvents(options: {
     stop.abort()
     await writers
     const arms = [
-      armOf('a fact, from its node to a reader', facts, FACT_CEILING_MS, Math.round(perSecond)),
+      armOf('a fact, from its node to a reader', facts, FACT_CEILING_MS, { perSecond: Math.round(perSecond) }),
       armOf('a kill, from the request to a reader', kill, KILL_CEILING_MS),
     ]
     const ratio = Math.max(...arms.map(arm => arm.ratio))

@@ -54,11 +54,14 @@ function portNumber(text: string): number {
 
 /** Runs until SIGINT or SIGTERM; answers the exit status. */
 export async function runConsole(options: ConsoleCommandOptions, say: (line: string) => void): Promise<number> {
-  const [{ openSupervisor }, { isReadOnly, ROOT, serveConsole }, { EngineError }] = await Promise.all([
-    import('../cluster/supervisor.ts'),
-    import('../console/serve.ts'),
-    import('../../shared/bytes/errors.ts'),
-  ])
+  const [{ openSupervisor }, { isReadOnly, ROOT, serveConsole }, { EngineError }, leftRun, { endLeftCommands }] =
+    await Promise.all([
+      import('../cluster/supervisor.ts'),
+      import('../console/serve.ts'),
+      import('../../shared/bytes/errors.ts'),
+      import('../drills/left-run.ts'),
+      import('../drills/command-runs.ts'),
+    ])
   const directory = resolve(options.data)
   const readOnly = isReadOnly(options.host, options.readOnly)
   const asked = untilSignal()
@@ -74,12 +77,17 @@ export async function runConsole(options: ConsoleCommandOptions, say: (line: str
     }
     let running: Awaited<ReturnType<typeof serveConsole>>
     try {
-      running = await serveConsole({ supervisor, host: options.host, port: options.port, readOnly, say })
+      const ended = await leftRun.endLeftRun(leftRun.drillDirectory(directory))
+      const left = [...(ended ? [leftRun.leftRunWords(ended)] : []), ...(await endLeftCommands())]
+      for (const words of left) say(words)
+      const leftDrill = left.length > 0 ? left.join(' ') : undefined
+      running = await serveConsole({ supervisor, host: options.host, port: options.port, readOnly, say, leftDrill })
     } catch (error) {
       await supervisor.close({ stopNodes: false })
       throw error
     }
     say(`Quorumscope  ${running.url}`)
+    if (!readOnly) say(`to only look  ${running.viewerUrl}`)
     say(`cluster in ${directory}${readOnly ? ', read-only' : ''}; Ctrl-C stops it`)
     const starting = startNodes(supervisor, say)
     await asked

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { goldenAbsent, goldenRoot } from '../../shared/protocol/testing/golden.ts'
+import { lockDirectory, NODE_LOCK } from '../node/directory-lock.ts'
 import { runInspect } from './inspect.ts'
 
 let root: string
@@ -61,6 +62,42 @@ describe.skipIf(goldenAbsent)('inspect of a real directory', () => {
     await runInspect(dir, { verify: false, json: false, plan: true, assumeUnreserved: true }, out, out)
     expect(text).toMatch(/^verdict: (?!WrongLength)/m)
     expect(await traces(dir)).toEqual(before)
+  })
+
+  it('plans through links as a boot would go: a linked directory is followed, a linked file is not', async () => {
+    const dir = await copy('solo-clean/node-0')
+    const partition = join(dir, 'streams/1/topics/0/partitions/0')
+    const planned = async () => {
+      let text = ''
+      const out = { write: (more: string) => (text += more) }
+      const status = await runInspect(dir, { verify: false, json: false, plan: true }, out, out)
+      return { status, text }
+    }
+    await cp(partition, join(root, 'elsewhere'), { recursive: true })
+    await rm(partition, { recursive: true })
+    await symlink(join(root, 'elsewhere'), partition)
+    const followed = await planned()
+    expect(followed.status).toBe(0)
+    expect(followed.text).toMatch(/^ {2}counter .*partitions\/0 {2}next=\d+/m)
+    const index = join(root, 'elsewhere/00000000000000000000.index')
+    await cp(index, join(root, 'moved.index'))
+    await rm(index)
+    await symlink(join(root, 'moved.index'), index)
+    const refused = await planned()
+    expect(refused.status).toBe(1)
+    expect(refused.text).toMatch(/^verdict: PartitionUnreadable: .*\.index: Io \(ELOOP\)$/m)
+    expect(refused.text).toMatch(/^advice: .*no link is followed$/m)
+  })
+
+  it('plans no boot beside a process that runs on the directory', async () => {
+    const dir = await copy('solo-clean/node-0')
+    const lock = lockDirectory(dir, NODE_LOCK)
+    let text = ''
+    const out = { write: (more: string) => (text += more) }
+    expect(await runInspect(dir, { verify: false, json: false, plan: true }, out, out)).toBe(1)
+    expect(text).toContain(`process ${process.pid} runs on this directory`)
+    lock.release()
+    expect(await runInspect(dir, { verify: false, json: true, plan: true }, out, out)).toBe(0)
   })
 
   it('exits 0 over a sound one, with one JSON object, and leaves no trace', async () => {
@@ -162,6 +199,11 @@ describe('inspect of what is no node directory', () => {
       expect(asText.status).toBe(2)
       expect(asText.errors).toContain(expected)
       expect(asText.text).toBe('')
+      // A plan says the same of a path that is none; an empty directory belongs to nobody.
+      let planned = ''
+      const out = { write: (more: string) => (planned += more) }
+      expect(await runInspect(dir, { verify: false, json: false, plan: true }, out, out)).toBe(2)
+      expect(planned).toContain(name === 'empty' ? 'whose directory this is' : expected)
     }
   })
 })

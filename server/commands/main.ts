@@ -5,6 +5,7 @@
 import { Command } from 'commander'
 import { registerBench } from './bench.ts'
 import { registerConsole } from './console.ts'
+import { registerDrill } from './drill.ts'
 import { registerInspect } from './inspect.ts'
 import { registerNode } from './node.ts'
 import { registerSim } from './sim.ts'
@@ -19,5 +20,6 @@ registerNode(program)
 registerInspect(program)
 registerSim(program)
 registerBench(program)
+registerDrill(program)
 
 await program.parseAsync()

@@ -21,6 +21,9 @@ export function registerNode(program: Command): void {
     .addOption(
       new Option('--arm <query...>', 'failpoints that are armed from the start, with --test-faults').hideHelp(),
     )
+    .addOption(
+      new Option('--measure <switch...>', 'switches of a benchmark; only with an empty data directory').hideHelp(),
+    )
     .action(async (options: NodeOptions) => {
       const { runNode } = await import('../node/main.ts')
       await runNode(options)

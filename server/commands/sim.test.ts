@@ -17,7 +17,8 @@ async function sim(args: readonly string[], env: Record<string, string> = {}) {
   }
 }
 
-const SEEDS = ['--seeds', '1..4', '--profile', 'crash', '--json']
+/** Two: the soak has fifty, of the swarm. */
+const SEEDS = ['--seeds', '1..2', '--profile', 'crash', '--json']
 
 test('fresh processes, in any time zone and language, run one and the same history', async () => {
   const runs = await Promise.all([
@@ -29,16 +30,16 @@ test('fresh processes, in any time zone and language, run one and the same histo
       ({ seed, fingerprint }) => `${seed} ${fingerprint}`,
     ),
   )
-  expect(prints[0]).toHaveLength(4)
-  expect(new Set(prints[0]!.map(print => print.split(' ')[1])).size).toBe(4)
+  expect(prints[0]).toHaveLength(2)
+  expect(new Set(prints[0]!.map(print => print.split(' ')[1])).size).toBe(2)
   expect(prints[1]).toEqual(prints[0])
 }, 180_000)
 
 test('two processes of the command share a range of seeds, and find what one finds', async () => {
-  const alone = JSON.parse((await sim(['--seeds', '1..3', '--profile', 'idle', '--json'])).stdout)
-  const shared = JSON.parse((await sim(['--seeds', '1..3', '--profile', 'idle', '--jobs', '2', '--json'])).stdout)
+  const alone = JSON.parse((await sim(['--seeds', '1..2', '--profile', 'idle', '--json'])).stdout)
+  const shared = JSON.parse((await sim(['--seeds', '1..2', '--profile', 'idle', '--jobs', '2', '--json'])).stdout)
   expect(alone).toMatchObject({ ok: true })
-  expect(alone.seeds.map((each: { verdict: string }) => each.verdict)).toEqual(['pass', 'pass', 'pass'])
+  expect(alone.seeds.map((each: { verdict: string }) => each.verdict)).toEqual(['pass', 'pass'])
   expect(shared).toEqual(alone)
 }, 180_000)
 

@@ -8,6 +8,9 @@
  *   the browser's own `Sec-Fetch-Site` must not say otherwise; only opening the page itself by a link is let through.
  * - Anything else that can reach the port: what changes state needs the token that was printed at start.
  *
+ * Beside the operator's token stands a viewer's, to be handed to a class: whoever carries it is told that it only looks,
+ * and nothing that changes state takes it. Reading needs neither.
+ *
  * A console that may not change anything (`readOnly`) refuses such requests before it looks at the token.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -19,6 +22,8 @@ export interface AccessRules {
   /** What the console was told to bind to. */
   readonly host: string
   readonly token: string
+  /** Looks and changes nothing; begins with VIEWER_PREFIX, by which a page knows it. */
+  readonly viewerToken?: string
   readonly readOnly: boolean
 }
 
@@ -53,7 +58,7 @@ const sameSecret = (given: string, expected: string): boolean => {
   return timingSafeEqual(digest(given), digest(expected))
 }
 
-/** @throws ConsoleError CON_BAD_HOST, CON_BAD_ORIGIN, CON_READ_ONLY, CON_TOKEN_MISSING, CON_TOKEN_WRONG */
+/** @throws ConsoleError CON_BAD_HOST, CON_BAD_ORIGIN, CON_READ_ONLY, CON_TOKEN_MISSING, CON_TOKEN_WRONG, CON_VIEWER_ONLY */
 export function checkAccess(request: Pick<FastifyRequest, 'method' | 'url' | 'headers'>, rules: AccessRules): void {
   const { host, origin, authorization } = request.headers
   const site = request.headers['sec-fetch-site']
@@ -74,6 +79,8 @@ export function checkAccess(request: Pick<FastifyRequest, 'method' | 'url' | 'he
   if (scheme?.toLowerCase() !== 'bearer' || !given) {
     throw new ConsoleError('CON_TOKEN_MISSING', 'This request changes something and carries no token.')
   }
+  if (rules.viewerToken !== undefined && sameSecret(given, rules.viewerToken))
+    throw new ConsoleError('CON_VIEWER_ONLY', 'This is the token of a viewer: it changes nothing.')
   if (!sameSecret(given, rules.token))
     throw new ConsoleError('CON_TOKEN_WRONG', 'The token is not the one of this run.')
 }

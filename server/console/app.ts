@@ -1,26 +1,39 @@
 /**
- * The console's HTTP application: access rules first, then routes, then the page. It owns the hub and the load for as
- * long as it runs, and nothing of the cluster's processes.
+ * The console's HTTP application: access rules first, then routes, then the page. It owns the hub, the load and the drills
+ * for as long as it runs, and nothing of the cluster's processes.
  */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Hash } from '../../shared/bytes/hash.ts'
 import type { Credentials } from '../../shared/client/client.ts'
+import type { OpenWorlds } from '../../shared/drills/run.ts'
 import type { Supervisor } from '../cluster/contract.ts'
+import type { LaunchEntry } from '../cluster/launcher.ts'
+import { drillDirectory } from '../drills/left-run.ts'
+import { drillWorlds } from '../drills/worlds.ts'
 import { type AccessRules, installAccess } from './access.ts'
+import { BenchRuns } from './bench-runs.ts'
+import { DrillRuns } from './drill-runs.ts'
 import { ConsoleError } from './errors.ts'
 import type { EventLogOptions } from './event-log.ts'
 import { Hub } from './hub.ts'
+import { LastKill, leadershipOf } from './last-kill.ts'
 import { loadCluster } from './load/cluster.ts'
 import { Load } from './load/load.ts'
 import type { LoadCluster } from './load/ports.ts'
+import { NearestSeeds } from './nearest-seed.ts'
 import { servePage } from './page.ts'
+import { startRecording } from './recordings/start.ts'
+import type { Limits } from './recordings/store.ts'
 import { Routes } from './route.ts'
+import { benchRoutes } from './routes/bench.ts'
+import { drillRoutes } from './routes/drills.ts'
 import { forwardRoutes } from './routes/forwards.ts'
 import { inspectionRoutes } from './routes/inspection.ts'
 import { linkRoutes } from './routes/links.ts'
 import { loadRoutes } from './routes/load.ts'
 import { metaRoutes } from './routes/meta.ts'
 import { nodeRoutes } from './routes/nodes.ts'
+import { recordingRoutes } from './routes/recordings.ts'
 import { streamRoutes } from './routes/stream.ts'
 import { topicRoutes } from './routes/topics.ts'
 import { Topics } from './topics.ts'
@@ -33,8 +46,18 @@ export interface ConsoleOptions {
   /** Directory of the built page; undefined when it is not built. */
   readonly page: string | undefined
   readonly log?: EventLogOptions
+  /** Where runs are recorded; undefined: nothing is. */
+  readonly recordings?: { readonly directory: string; readonly limits?: Partial<Limits> } | undefined
   /** Instead of the client protocol, for tests. */
   readonly loadCluster?: (hub: Hub) => LoadCluster
+  /** What runs benchmarks instead of this program, for tests. */
+  readonly benchEntry?: LaunchEntry
+  /** Worlds of drills instead of the simulator and this machine, for tests. */
+  readonly drillWorlds?: OpenWorlds
+  /** What an earlier console had left of a drill and what became of it, in words. */
+  readonly leftDrill?: string | undefined
+  /** Told of each route as it is added, for tests. */
+  readonly onRoute?: (route: { readonly method: string; readonly url: string }) => void
   readonly onError?: (error: Error) => void
 }
 
@@ -69,8 +92,24 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
     tell: state => hub.stream.sendLoad(state),
   })
   hub.loadState = () => load.state()
+  const directory = drillDirectory(options.supervisor.status().directory)
+  const worlds = options.drillWorlds ?? drillWorlds(options.hash, { directory })
+  const bench = new BenchRuns(options.supervisor.status().directory, options.benchEntry)
+  const drills = new DrillRuns(options.hash, worlds, options.leftDrill)
+  const kills = new LastKill(hub.log, hub.replicaCount, () => leadershipOf(hub))
+  const nearest = new NearestSeeds(options.hash, worlds, () => kills.seen)
 
+  app.addHook('onRoute', route => {
+    for (const method of [route.method].flat()) options.onRoute?.({ method, url: route.url })
+  })
   installAccess(app, options.access)
+  const recording = await startRecording({
+    app,
+    hub,
+    hash: options.hash,
+    where: options.recordings,
+    onError: options.onError,
+  })
   acceptEmptyJson(app)
   app.setErrorHandler((error: FastifyError | ConsoleError, _request, reply) => {
     const known = understand(error)
@@ -88,6 +127,9 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
   forwardRoutes(routes, hub)
   topicRoutes(routes, hub, topics)
   loadRoutes(routes, load)
+  drillRoutes(routes, drills, kills, nearest)
+  benchRoutes(routes, bench)
+  recordingRoutes(routes, recording.recordings)
   streamRoutes(routes, hub)
   metaRoutes(routes, hub, load)
   await servePage(app, options.page)
@@ -99,8 +141,11 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
     routes,
     close: async () => {
       // Readers first: their responses never end by themselves.
+      await recording.close()
       hub.close()
-      await load.close()
+      kills.close()
+      nearest.close()
+      await Promise.all([load.close(), drills.close(), bench.close()])
       await app.close()
     },
   }

@@ -140,7 +140,7 @@ describe('a reader', () => {
     log.close()
   })
 
-  it('that resumes gets everything after its cursor, once', () => {
+  it('G49 that resumes gets everything after its cursor, once', () => {
     const { log, stream } = open()
     say(log, 1, 1300)
     const socket = attach(stream, 1002)
@@ -284,7 +284,7 @@ describe('over HTTP, from real inspection endpoints', () => {
     expect(reader.of('nodes').at(-1)!.data[0]).toMatchObject({ state: 'stopped', inspection: { state: 'down' } })
   })
 
-  it('finds a node again after it died and came back in another life', async () => {
+  it('G50 finds a node again after it died and came back in another life', async () => {
     console_ = await testConsole()
     const reader = read()
     await reader.until(r => r.of('snapshot').length >= 3)

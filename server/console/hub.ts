@@ -186,7 +186,8 @@ export class Hub implements WatchListener, StreamState {
 
   /** Without snapshots: they travel on their own. */
   nodes(): ClusterNode[] {
-    return this.supervisor.status().nodes.map(node => this.#describe(node, undefined))
+    const toldWallUs = wallUs()
+    return this.supervisor.status().nodes.map(node => ({ ...this.#describe(node, undefined), toldWallUs }))
   }
 
   snapshots(): StreamSnapshot[] {

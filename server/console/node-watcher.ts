@@ -83,6 +83,11 @@ export class NodeWatcher {
     return this.#heardMs
   }
 
+  /** The last event that was taken. */
+  get cursor(): { readonly boot: string | undefined; readonly seq: number } {
+    return { boot: this.#boot, seq: this.#seq }
+  }
+
   watch(endpoint: NodeEndpoint): void {
     if (this.#endpoint?.port === endpoint.port && this.#endpoint.host === endpoint.host) return
     this.unwatch()

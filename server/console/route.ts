@@ -10,7 +10,7 @@ type Shape = z.ZodType | undefined
 type Out<T extends Shape> = T extends z.ZodType ? z.output<T> : undefined
 
 export interface RouteSpec<P extends Shape, Q extends Shape, B extends Shape> {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** With `:name` parameters. */
   readonly path: string
   readonly summary: string

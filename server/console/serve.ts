@@ -4,13 +4,17 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { createHash } from '../../shared/bytes/hash.ts'
+import { VIEWER_PREFIX } from '../../shared/inspection/api.ts'
 import type { Supervisor } from '../cluster/contract.ts'
 import { isLoopback } from './access.ts'
 import { buildConsole, type ConsoleApp } from './app.ts'
 import { findPage } from './page.ts'
 
 export const DEFAULT_PORT = 4600
+/** Beside the nodes of the cluster. */
+const RECORDINGS_FOLDER = 'recordings'
 export const ROOT = { username: 'iggy', password: 'iggy' } as const
 
 export interface ServeOptions {
@@ -20,12 +24,16 @@ export interface ServeOptions {
   readonly port: number | undefined
   readonly readOnly: boolean
   readonly say: (line: string) => void
+  /** What was left of a drill, see there. */
+  readonly leftDrill?: string | undefined
 }
 
 export interface RunningConsole {
   readonly console: ConsoleApp
   /** With the token, when there is one to use. */
   readonly url: string
+  /** The same page for those who only look. */
+  readonly viewerUrl: string
   readonly port: number
   readonly token: string
   close(): Promise<void>
@@ -33,13 +41,16 @@ export interface RunningConsole {
 
 export async function serveConsole(options: ServeOptions): Promise<RunningConsole> {
   const token = randomBytes(24).toString('base64url')
+  const viewerToken = VIEWER_PREFIX + randomBytes(24).toString('base64url')
   const { host, readOnly, supervisor, say } = options
   const console = await buildConsole({
     supervisor,
     hash: await createHash(),
-    access: { host, token, readOnly },
+    access: { host, token, viewerToken, readOnly },
     credentials: ROOT,
     page: findPage(),
+    recordings: { directory: join(supervisor.status().directory, RECORDINGS_FOLDER) },
+    leftDrill: options.leftDrill,
     onError: error => say(`error: ${error.stack ?? error.message}`),
   })
   try {
@@ -50,8 +61,10 @@ export async function serveConsole(options: ServeOptions): Promise<RunningConsol
   }
   const { port } = console.app.server.address() as AddressInfo
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  const url = `http://${shown}:${port}/${readOnly ? '' : `#token=${token}`}`
-  return { console, url, port, token, close: () => console.close() }
+  const origin = `http://${shown}:${port}/`
+  const url = readOnly ? origin : `${origin}#token=${token}`
+  const viewerUrl = `${origin}#token=${viewerToken}`
+  return { console, url, viewerUrl, port, token, close: () => console.close() }
 }
 
 async function listen({ app }: ConsoleApp, host: string, port: number | undefined): Promise<void> {

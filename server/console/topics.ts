@@ -5,6 +5,7 @@ import { ClientError } from '../../shared/client/errors.ts'
 import type { TopicPolicy } from '../../shared/inspection/api.ts'
 import { ClientCommands } from '../../shared/protocol/command-codes.ts'
 import { ErrorCode } from '../../shared/protocol/error-codes.ts'
+import type { PartitionKey } from '../../shared/protocol/groups.ts'
 import { Ident } from '../../shared/protocol/ident.ts'
 import { type OptionEntry, tlvOf } from '../../shared/protocol/tlv.ts'
 import { nodeClientPorts } from './client-ports.ts'
@@ -63,6 +64,22 @@ export class Topics {
       if (!stream) throw new ConsoleError('CON_NO_SUCH_THING', `There is no stream ${JSON.stringify(request.stream)}.`)
       const topic = await create(client, request)
       return { stream: stream.id, topic: topic.id, name: topic.name, partitions: topic.partitionsCount }
+    })
+  }
+
+  /** Writes text to one partition and waits until it is acknowledged. Returns the offset of the first message. */
+  async write(
+    { stream, topic, partition }: PartitionKey,
+    messages: readonly string[],
+  ): Promise<{ messages: number; baseOffset: string | null }> {
+    return this.#with(async client => {
+      const sent = await client.sendMessages(
+        stream,
+        topic,
+        { kind: 'partition', partition },
+        messages.map(payload => ({ payload })),
+      )
+      return { messages: messages.length, baseOffset: sent?.baseOffset.toString() ?? null }
     })
   }
 
@@ -135,10 +152,14 @@ export function understand(error: unknown): Error {
   if (!(error instanceof ClientError)) return error as Error
   const origin = { code: error.code, message: error.message }
   if (error.outcome === 'unknown') return new ConsoleError('CON_OUTCOME_UNKNOWN', `No answer: ${error.message}`, origin)
+  // The client marks it so: no doubt about the call, which was never sent.
+  if (error.status === ErrorCode.TaskTimeout)
+    return new ConsoleError('CON_SIGN_IN_TIMED_OUT', `No node signed the console in: ${error.message}.`, origin)
   const noPrimary =
     error.status === ErrorCode.TransientNotAccepted ||
     error.status === ErrorCode.TransientNotCommitted ||
     error.status === ErrorCode.CannotEstablishConnection ||
+    error.status === ErrorCode.Disconnected ||
     error.status === ErrorCode.NotConnected
   if (noPrimary) return new ConsoleError('CON_NO_NODE_SERVES', `No node took the request: ${error.message}`, origin)
   return new ConsoleError('CON_REQUEST_REFUSED', error.message, origin)

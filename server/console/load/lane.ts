@@ -12,6 +12,8 @@ export interface LaneContext {
   readonly hash: Hash
   readonly run: bigint
   readonly settings: LoadSettings
+  /** As it is asked now. */
+  ratePerSecond(): number
   readonly cluster: LoadCluster
   readonly topic: LoadTopic
   readonly ledger: Ledger
@@ -24,6 +26,8 @@ export interface LaneContext {
 
 /** A lane that fell behind by more than this does not try to make up for it with a burst. */
 const CATCH_UP_MS = 1_000
+/** A rate that was changed counts within this time, however slow the one before was. */
+const RATE_LOOK_MS = 250
 /** The reader holds the window; look again soon. */
 const WINDOW_WAIT_MS = 20
 /** No node at all. */
@@ -57,15 +61,19 @@ export class Lane {
 
   async run(): Promise<void> {
     const { settings, signal, router, ledger } = this.#context
-    const intervalMs = (settings.batchMessages * settings.connections * 1000) / settings.ratePerSecond
-    let dueMs = performance.now() + (intervalMs * this.#number) / settings.connections
+    const intervalMs = () => (settings.batchMessages * settings.connections * 1000) / this.#context.ratePerSecond()
+    /** When the batch before was due. */
+    let beforeMs = performance.now() + intervalMs() * (this.#number / settings.connections - 1)
     let turn = this.#number
     try {
       while (!signal.aborted) {
         const nowMs = performance.now()
-        if (dueMs > nowMs) await sleep(dueMs - nowMs, signal)
-        else if (nowMs - dueMs > CATCH_UP_MS) dueMs = nowMs
-        if (signal.aborted) return
+        let dueMs = beforeMs + intervalMs()
+        if (dueMs > nowMs) {
+          await sleep(Math.min(dueMs - nowMs, RATE_LOOK_MS), signal)
+          continue
+        }
+        if (nowMs - dueMs > CATCH_UP_MS) dueMs = nowMs
         if (!ledger.mayStart(this.#number, settings.batchMessages)) {
           this.#state = 'waiting'
           await sleep(WINDOW_WAIT_MS, signal)
@@ -78,7 +86,7 @@ export class Lane {
           continue
         }
         turn = next.partition + 1
-        if (await this.#send(next.partition)) dueMs += intervalMs
+        beforeMs = (await this.#send(next.partition)) ? dueMs : dueMs - intervalMs()
       }
     } finally {
       this.#state = 'closed'

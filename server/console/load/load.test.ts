@@ -232,6 +232,25 @@ describe('a load', () => {
     expect(load.state().lastError).toMatchObject({ code: 'CON_NO_NODE_SERVES', message: 'no primary' })
   })
 
+  it('goes on at another rate when it is told to, and says which', async () => {
+    expect(() => load.changeRate(10)).toThrow(expect.objectContaining({ code: 'CON_LOAD_NOT_RUNNING' }))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'] })
+    try {
+      // One batch a connection, and the next one after 80 s.
+      start({ ratePerSecond: 1, batchMessages: 20, connections: 4 })
+      await vi.advanceTimersByTimeAsync(2000)
+      load.changeRate(400)
+      await vi.advanceTimersByTimeAsync(3000)
+      const { sent } = load.state().ledger
+      expect(load.state().settings).toMatchObject({ ratePerSecond: 400, batchMessages: 20 })
+      await vi.advanceTimersByTimeAsync(2000)
+      expect(load.state().ledger.sent - sent).toBeGreaterThan(760)
+      expect(load.state().ledger.sent - sent).toBeLessThan(840)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('sends at the rate that was asked for, and makes no burst of a pause', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'] })
     try {
@@ -287,7 +306,7 @@ describe('latencies', () => {
 })
 
 describe('seconds', () => {
-  it('have no holes, close their percentiles, and stay bounded', () => {
+  it('G46 have no holes, close their percentiles, and stay bounded', () => {
     const seconds = new Seconds()
     seconds.add(10_200, 'acked', 5, 4)
     seconds.add(13_900, 'sent', 7)

@@ -28,7 +28,7 @@ export type LoadEvents = Pick<Hub, 'emit'> & { tell(state: LoadState): void }
 
 interface Run {
   readonly id: bigint
-  readonly settings: LoadSettings
+  settings: LoadSettings
   readonly startedWallUs: string
   stoppedWallUs: string | null
   readonly latencies: Latencies
@@ -113,6 +113,16 @@ export class Load {
     run.sending.abort()
   }
 
+  /** Senders go on at another pace. @throws ConsoleError CON_LOAD_NOT_RUNNING */
+  changeRate(ratePerSecond: number): void {
+    const run = this.#run
+    if (!run || (this.#state !== 'starting' && this.#state !== 'running')) {
+      throw new ConsoleError('CON_LOAD_NOT_RUNNING', `The load is ${this.#state}.`)
+    }
+    run.settings = { ...run.settings, ratePerSecond }
+    this.#events.tell(this.state())
+  }
+
   /** Ends whatever runs, without a verdict; for a console that stops. */
   async close(): Promise<void> {
     this.#run?.sending.abort()
@@ -160,6 +170,7 @@ export class Load {
             hash,
             run: run.id,
             settings,
+            ratePerSecond: () => run.settings.ratePerSecond,
             cluster,
             topic,
             ledger,

@@ -4,12 +4,15 @@
  */
 import { z } from 'zod'
 import type { Hash } from '../../../shared/bytes/hash.ts'
+import { journalSnapshot, sessionSnapshot, walEntrySnapshot, walScanSnapshot } from '../../../shared/inspection/logs.ts'
 import {
   BATCHES_LIMIT_MAX,
   BYTES_LENGTH_MAX,
   countersAnswer,
   groupAnswer,
+  INDEX_LIMIT_MAX,
   nodePath,
+  POSITION_MAX_BYTES,
 } from '../../../shared/inspection/node-api.ts'
 import {
   batchesSnapshot,
@@ -36,6 +39,7 @@ export function inspectionRoutes(routes: Routes, hub: Hub, hash: Hash): void {
   const group = node.extend({ group: u64Text })
   const partition = node.extend({ s: smallInt(2 ** 20 - 1), t: smallInt(4095), p: smallInt(999_999) })
   const segment = partition.extend({ base: u64Text })
+  const position = z.coerce.number().int().min(0).max(POSITION_MAX_BYTES)
 
   const read = <P extends z.ZodType, Q extends z.ZodType>(
     path: string,
@@ -76,6 +80,30 @@ export function inspectionRoutes(routes: Routes, hub: Hub, hash: Hash): void {
   )
   read('wal', 'The write-ahead log of the metadata group', node, none, walSnapshot, () => nodePath.wal)
   read('clients', 'Connections and the client table', node, none, clientSnapshot, () => nodePath.clients)
+  read(
+    'wal/entries/:op',
+    'One entry of the write-ahead log: its bytes, verified',
+    node.extend({ op: u64Text }),
+    none,
+    walEntrySnapshot,
+    ({ op }) => nodePath.walEntry(op),
+  )
+  read(
+    'wal/scan',
+    'A scan of the log file as it is now; it changes nothing',
+    node,
+    none,
+    walScanSnapshot,
+    () => nodePath.walScan,
+  )
+  read(
+    'clients/:client',
+    'One session and the replies that are kept for it',
+    node.extend({ client: z.string().regex(/^[0-9a-f]{1,32}$/) }),
+    none,
+    sessionSnapshot,
+    ({ client }) => nodePath.session(client),
+  )
   read('recovery', 'The last boot, step by step', node, none, recoverySnapshot, () => nodePath.recovery)
   read(
     'partitions/:s/:t/:p',
@@ -86,24 +114,32 @@ export function inspectionRoutes(routes: Routes, hub: Hub, hash: Hash): void {
     params => nodePath.partition(key(params)),
   )
   read(
-    'partitions/:s/:t/:p/segments/:base/index',
-    'Index entries of one segment',
-    segment,
+    'partitions/:s/:t/:p/journal',
+    'Ops of a partition group that are in memory',
+    partition,
     none,
+    journalSnapshot,
+    params => nodePath.journal(key(params)),
+  )
+  read(
+    'partitions/:s/:t/:p/segments/:base/index',
+    'Index entries of one segment: between two places of its log, thinned evenly to the limit, or from the floor of an offset on',
+    segment,
+    z.object({
+      from: position.default(0),
+      to: position.default(POSITION_MAX_BYTES),
+      offset: u64Text.optional(),
+      limit: z.coerce.number().int().min(1).max(INDEX_LIMIT_MAX).default(INDEX_LIMIT_MAX),
+    }),
     indexSnapshot,
-    params => nodePath.index(key(params), params.base),
+    (params, ask) => nodePath.index(key(params), params.base, ask),
   )
   read(
     'partitions/:s/:t/:p/segments/:base/batches',
     'Batches of one segment from a batch boundary on, each verified',
     segment,
     z.object({
-      from: z.coerce
-        .number()
-        .int()
-        .min(0)
-        .max(2 ** 40)
-        .default(0),
+      from: position.default(0),
       limit: z.coerce.number().int().min(1).max(BATCHES_LIMIT_MAX).default(100),
     }),
     batchesSnapshot,
@@ -115,12 +151,7 @@ export function inspectionRoutes(routes: Routes, hub: Hub, hash: Hash): void {
     segment,
     z.object({
       kind: z.enum(['log', 'index']).default('log'),
-      position: z.coerce
-        .number()
-        .int()
-        .min(0)
-        .max(2 ** 40)
-        .default(0),
+      position: position.default(0),
       length: z.coerce.number().int().min(1).max(BYTES_LENGTH_MAX).default(4096),
     }),
     bytesSnapshot,

@@ -17,12 +17,13 @@ export function loadRoutes(routes: Routes, load: Load): void {
     {
       method: 'POST',
       path: '/api/load',
-      summary: 'Start or stop the steady load',
+      summary: 'Start or stop the steady load, or change its rate',
       body: loadCommand,
       answer: loadState,
     },
     ({ body }) => {
       if (body.action === 'start') load.start(body.settings)
+      else if (body.action === 'rate') load.changeRate(body.ratePerSecond)
       else load.stop()
       return load.state()
     },

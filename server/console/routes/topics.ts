@@ -1,4 +1,5 @@
 /** Streams and topics: what there is, as a node says, and making more through the client protocol. */
+import { z } from 'zod'
 import {
   createStreamBody,
   createStreamResult,
@@ -6,13 +7,17 @@ import {
   createTopicResult,
   type TopicsAnswer,
   topicsAnswer,
+  writeBody,
+  writeResult,
 } from '../../../shared/inspection/api.ts'
 import { nodePath, nodeTopicsAnswer } from '../../../shared/inspection/node-api.ts'
 import { ConsoleError } from '../errors.ts'
 import type { Hub } from '../hub.ts'
-import type { Routes } from '../route.ts'
+import { type Routes, smallInt } from '../route.ts'
 import type { Topics } from '../topics.ts'
 import { wallUs } from '../wall.ts'
+
+const partition = z.object({ s: smallInt(2 ** 20 - 1), t: smallInt(4095), p: smallInt(999_999) })
 
 export function topicRoutes(routes: Routes, hub: Hub, topics: Topics): void {
   routes.add(
@@ -63,5 +68,16 @@ export function topicRoutes(routes: Routes, hub: Hub, topics: Topics): void {
       })
       return { stream: made.stream, id: made.topic, name: made.name, partitions: made.partitions }
     },
+  )
+  routes.add(
+    {
+      method: 'POST',
+      path: '/api/partitions/:s/:t/:p/messages',
+      summary: 'Write messages of text to a partition; answered once they are acknowledged',
+      params: partition,
+      body: writeBody,
+      answer: writeResult,
+    },
+    ({ params: { s, t, p }, body }) => topics.write({ stream: s, topic: t, partition: p }, body.messages),
   )
 }
