@@ -5,19 +5,35 @@
 
 import type { NodeAction, ProcessState } from '../shared/inspection/api.ts'
 import { ACTION_NAMES, actOnLoad, actOnNode } from './data/actions.ts'
+import { addBookmark } from './data/bookmarks.ts'
 import { createCell } from './data/cell.ts'
-import { paused, resumeView, retryNow, shown, stepMoment, togglePause } from './data/store.ts'
-import { token } from './data/token.ts'
+import { asOf, paused, resumeView, retryNow, shown, sourceKind, togglePause } from './data/store.ts'
+import { STEP_NAMES, type Step, step, togglePlay } from './data/time.ts'
+import { isViewer, token } from './data/token.ts'
 import type { Command } from './keys.ts'
 import { flipTheme, setTheme } from './prefs.ts'
 
 export const paletteOpen = createCell(false)
 export const helpOpen = createCell(false)
+export const explainOpen = createCell(false)
 export const logOpen = createCell(false)
 
 export type Go = (
   to:
-    | { screen: 'cluster' | 'partitions' | 'superblocks' | 'forwards' | 'recoveries' | 'settings' }
+    | {
+        screen:
+          | 'cluster'
+          | 'load'
+          | 'bench'
+          | 'wal'
+          | 'clients'
+          | 'partitions'
+          | 'superblocks'
+          | 'forwards'
+          | 'recoveries'
+          | 'drills'
+          | 'settings'
+      }
     | { screen: 'node'; node: number },
 ) => void
 
@@ -31,21 +47,41 @@ export const possibleActs: Readonly<Record<ProcessState, readonly NodeAction[]>>
   refused: ['start'],
 }
 
+const STEP_KEYS: readonly (readonly [Step, string, string])[] = [
+  ['event', ',', '.'],
+  ['message', '<', '>'],
+  ['tick', '{', '}'],
+  ['turn', '[', ']'],
+]
+
 export function commandList(go: Go): Command[] {
   const { view } = shown.get()
-  const forbidden = view.readOnly
-    ? 'the console is read-only'
-    : token.get() === undefined
-      ? 'needs the token printed at start'
-      : undefined
+  const forbidden =
+    sourceKind.get() !== 'LIVE'
+      ? 'this is a recording'
+      : asOf.get() !== undefined
+        ? 'what is shown is in the past'
+        : view.readOnly
+          ? 'the console is read-only'
+          : token.get() === undefined
+            ? 'needs the token printed at start'
+            : isViewer(token.get())
+              ? "a viewer's token only looks"
+              : undefined
   const list: Command[] = [
     { id: 'go.cluster', group: 'Go to', name: 'Cluster', key: '1', run: () => go({ screen: 'cluster' }) },
     { id: 'go.partitions', group: 'Go to', name: 'Partitions', key: '2', run: () => go({ screen: 'partitions' }) },
     { id: 'go.superblocks', group: 'Go to', name: 'Superblocks', key: '3', run: () => go({ screen: 'superblocks' }) },
     { id: 'go.forwards', group: 'Go to', name: 'Forwards', key: '4', run: () => go({ screen: 'forwards' }) },
     { id: 'go.recoveries', group: 'Go to', name: 'Recoveries', key: '5', run: () => go({ screen: 'recoveries' }) },
+    { id: 'go.drills', group: 'Go to', name: 'Drills', key: '6', run: () => go({ screen: 'drills' }) },
+    { id: 'go.wal', group: 'Go to', name: 'WAL', run: () => go({ screen: 'wal' }) },
+    { id: 'go.clients', group: 'Go to', name: 'Clients', run: () => go({ screen: 'clients' }) },
+    { id: 'go.bench', group: 'Go to', name: 'Benchmarks', run: () => go({ screen: 'bench' }) },
+    { id: 'go.load', group: 'Go to', name: 'Load', run: () => go({ screen: 'load' }) },
     { id: 'go.settings', group: 'Go to', name: 'Settings', key: '9', run: () => go({ screen: 'settings' }) },
     { id: 'view.palette', group: 'View', name: 'Command palette', key: 'Mod+k', run: () => paletteOpen.set(true) },
+    { id: 'view.explain', group: 'View', name: 'What the words mean', key: 'e', run: () => explainOpen.set(true) },
     { id: 'view.help', group: 'View', name: 'Shortcuts and help', key: '?', run: () => helpOpen.set(true) },
     {
       id: 'view.pause',
@@ -54,22 +90,31 @@ export function commandList(go: Go): Command[] {
       key: ' ',
       run: togglePause,
     },
-    { id: 'time.back', group: 'View', name: 'Step back one event', key: ',', run: () => stepMoment(-1, false) },
-    { id: 'time.next', group: 'View', name: 'Step forward one event', key: '.', run: () => stepMoment(1, false) },
+    ...STEP_KEYS.flatMap(([by, back, next]): Command[] => [
+      {
+        id: `time.back.${by}`,
+        group: 'View',
+        name: `Step back one ${STEP_NAMES[by]}`,
+        key: back,
+        run: () => step(-1, by),
+      },
+      {
+        id: `time.next.${by}`,
+        group: 'View',
+        name: `Step on one ${STEP_NAMES[by]}`,
+        key: next,
+        run: () => step(1, by),
+      },
+    ]),
     {
-      id: 'time.turn.back',
+      id: 'time.play',
       group: 'View',
-      name: 'Back to the last change of view or process',
-      key: '[',
-      run: () => stepMoment(-1, true),
+      name: 'Let the moment move on, or stop it',
+      key: 'p',
+      run: togglePlay,
+      blocked: asOf.get() === undefined ? 'nothing of the past is shown' : undefined,
     },
-    {
-      id: 'time.turn.next',
-      group: 'View',
-      name: 'On to the next change of view or process',
-      key: ']',
-      run: () => stepMoment(1, true),
-    },
+    { id: 'time.bookmark', group: 'View', name: 'Bookmark this moment', key: 'b', run: addBookmark },
     { id: 'time.live', group: 'View', name: 'Go live', key: 'g', run: resumeView },
     { id: 'view.log', group: 'View', name: 'Open or close the log', key: 'l', run: () => logOpen.set(open => !open) },
     { id: 'view.theme', group: 'View', name: 'Switch theme', key: 't', run: flipTheme },

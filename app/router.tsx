@@ -1,7 +1,15 @@
 /** The addresses of the page. Each screen is fetched when it is first opened; its search is read by its own schema. */
-import { createRootRoute, createRoute, createRouter, Link, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  Link,
+  lazyRouteComponent,
+  redirect,
+  retainSearchParams,
+} from '@tanstack/react-router'
 import { noteAddress } from './data/notices.ts'
-import { parseSearch, readSearch, type ScreenName, type Search, writeSearch } from './search.ts'
+import { parseEverywhere, parseSearch, readSearch, type ScreenName, type Search, writeSearch } from './search.ts'
 import { Shell } from './shell/shell.tsx'
 import { ErrorBoundary } from './ui/error-boundary.tsx'
 import { Skeleton } from './ui/problem.tsx'
@@ -11,7 +19,13 @@ const reads =
   (raw: Record<string, unknown>): Search<S> =>
     parseSearch(screen, raw, noteAddress)
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: NotFound,
+  validateSearch: parseEverywhere,
+  // A recording, and a moment, stay what they are from screen to screen.
+  search: { middlewares: [retainSearchParams(['rec', 'at'])] },
+})
 const index = createRoute({
   getParentRoute: () => root,
   path: '/',
@@ -24,6 +38,37 @@ const cluster = createRoute({
   path: '/cluster',
   validateSearch: reads('cluster'),
   component: lazyRouteComponent(() => import('./screens/cluster/cluster-screen.tsx')),
+})
+const load = createRoute({
+  getParentRoute: () => root,
+  path: '/load',
+  validateSearch: reads('load'),
+  component: lazyRouteComponent(() => import('./screens/load/load-screen.tsx')),
+})
+const bench = createRoute({
+  getParentRoute: () => root,
+  path: '/bench',
+  validateSearch: reads('bench'),
+  component: lazyRouteComponent(() => import('./screens/benchmarks/benchmarks-screen.tsx')),
+})
+const walIndex = createRoute({
+  getParentRoute: () => root,
+  path: '/wal',
+  beforeLoad: () => {
+    throw redirect({ to: '/wal/$node', params: { node: '0' }, replace: true })
+  },
+})
+const wal = createRoute({
+  getParentRoute: () => root,
+  path: '/wal/$node',
+  validateSearch: reads('wal'),
+  component: lazyRouteComponent(() => import('./screens/wal/wal-screen.tsx')),
+})
+const clients = createRoute({
+  getParentRoute: () => root,
+  path: '/clients',
+  validateSearch: reads('clients'),
+  component: lazyRouteComponent(() => import('./screens/clients/clients-screen.tsx')),
 })
 const node = createRoute({
   getParentRoute: () => root,
@@ -61,6 +106,35 @@ const recoveries = createRoute({
   validateSearch: reads('recoveries'),
   component: lazyRouteComponent(() => import('./screens/recoveries/recoveries-screen.tsx')),
 })
+const timeline = createRoute({
+  getParentRoute: () => root,
+  path: '/timeline',
+  validateSearch: reads('timeline'),
+  component: lazyRouteComponent(() => import('./screens/timeline/timeline-screen.tsx')),
+})
+const drills = createRoute({
+  getParentRoute: () => root,
+  path: '/drills',
+  validateSearch: reads('drills'),
+  component: lazyRouteComponent(() => import('./screens/drills/drills-screen.tsx')),
+})
+const drill = createRoute({
+  getParentRoute: () => root,
+  path: '/drills/$id',
+  validateSearch: reads('drill'),
+  component: lazyRouteComponent(() => import('./screens/drills/drill-screen.tsx')),
+})
+const recordings = createRoute({
+  getParentRoute: () => root,
+  path: '/recordings',
+  validateSearch: reads('recordings'),
+  component: lazyRouteComponent(() => import('./screens/recordings/recordings-screen.tsx')),
+})
+const book = createRoute({
+  getParentRoute: () => root,
+  path: '/book/$page',
+  component: lazyRouteComponent(() => import('./explain/book-screen.tsx')),
+})
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -71,12 +145,22 @@ const settings = createRoute({
 const routeTree = root.addChildren([
   index,
   cluster,
+  load,
+  bench,
+  walIndex,
+  wal,
+  clients,
   node,
   partitions,
   partition,
   superblocks,
   forwards,
   recoveries,
+  timeline,
+  recordings,
+  drills,
+  drill,
+  book,
   settings,
 ])
 

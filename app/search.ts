@@ -8,6 +8,7 @@ import { z } from 'zod'
 const decimalText = z.string().regex(/^(0|[1-9][0-9]{0,19})$/)
 const nodeId = z.string().regex(/^([0-9]|[12][0-9]|3[01])$/)
 const flag = z.literal('1')
+const momentMs = z.string().regex(/^\d{1,14}(\.\d{1,3})?$/)
 
 export const searchSchemas = {
   cluster: {
@@ -17,6 +18,19 @@ export const searchSchemas = {
     /** What stands beside the ring: the nodes, or their links. */
     side: z.enum(['links']),
     table: flag,
+  },
+  load: {},
+  bench: { run: z.string().regex(/^[0-9a-f]{12}$/) },
+  wal: {
+    group: decimalText,
+    op: decimalText,
+    slot: z.string().regex(/^(0|[1-9][0-9]{0,6})$/),
+    field: z.string().regex(/^[a-zA-Z0-9_.]{1,64}$/),
+  },
+  clients: {
+    client: z.string().regex(/^[0-9a-f]{1,32}$/),
+    q: z.string().max(64),
+    sort: z.enum(['eviction', 'slot']),
   },
   node: { tab: z.enum(['status', 'wal', 'clients', 'boot']), group: decimalText },
   partitions: { q: z.string().max(255), sort: z.enum(['group', 'name', 'offsets', 'lag']) },
@@ -47,6 +61,39 @@ export const searchSchemas = {
     id: z.string().regex(/^[0-9a-f]{1,32}$/),
   },
   recoveries: { run: z.string().regex(/^R-[0-9]{1,6}$/) },
+  timeline: {
+    group: z.string().regex(/^(all|0|[1-9][0-9]{0,19})$/),
+    q: z.string().max(255),
+    /** Families of kinds that are shown, and how many of the newest events. */
+    kinds: z.string().regex(/^[a-z,]{0,80}$/),
+    newest: z.enum(['1000', '5000']),
+    quiet: z.enum(['shown']),
+    /** The stretch of time that is shown, in milliseconds since 1970; open at an end that is not named. */
+    from: momentMs,
+    to: momentMs,
+    /** Reporter, boot and number of the selected event: names it for good. */
+    sel: z.string().regex(/^\d{1,3}\.[\w-]{1,64}\.\d{1,16}$/),
+    table: flag,
+  },
+  recordings: {},
+  drills: {},
+  drill: {
+    world: z.enum(['sim', 'real']),
+    broken: flag,
+    seed: decimalText,
+    /** Predictions made, by index. */
+    predict: z.string().regex(/^\d{1,2}(,\d{1,2})*$/),
+    /** Run that is shown; without it the newest. `new`: none, to predict anew. */
+    run: z.string().regex(/^([1-9][0-9]{0,8}|new)$/),
+    /** Key of the evidence that is open. */
+    item: z.string().regex(/^[a-z0-9.]{1,32}$/),
+    all: flag,
+    present: flag,
+    /** Another run that the one shown is compared with. */
+    with: z.string().regex(/^[1-9][0-9]{0,8}$/),
+    /** Moment of the run that its replay stands at; without it there is no replay. */
+    at: z.string().regex(/^(decisive|0|[1-9]\d{0,5})$/),
+  },
   settings: {},
 } as const
 export type ScreenName = keyof typeof searchSchemas
@@ -55,8 +102,22 @@ export type Search<S extends ScreenName> = {
   readonly [K in keyof Shape<S>]?: z.infer<Shape<S>[K] & z.ZodType> | undefined
 }
 
-/** Understood on every screen; consumed at boot. */
-const GLOBAL = new Set(['theme'])
+/** Understood on every screen: which recording is watched, and which moment (a console sequence, and microseconds). */
+const everywhere = {
+  rec: z.string().regex(/^([0-9a-f]{1,32}|file-[0-9a-f]{12})$/),
+  at: z.string().regex(/^\d{1,16}(\.\d{1,12})?$/),
+}
+export interface Everywhere {
+  readonly rec?: string | undefined
+  readonly at?: string | undefined
+}
+/** The theme is consumed at boot. */
+const GLOBAL = new Set(['theme', ...Object.keys(everywhere)])
+
+export function parseEverywhere(raw: Record<string, unknown>): Everywhere {
+  const [rec, at] = [everywhere.rec.safeParse(raw.rec), everywhere.at.safeParse(raw.at)]
+  return { ...(rec.success && { rec: rec.data }), ...(at.success && { at: at.data }) }
+}
 
 export interface InvalidSearch {
   readonly screen: ScreenName

@@ -13,20 +13,21 @@ import {
   type LoadCommand,
   loadState,
   type NodeAction,
+  writeResult,
 } from '../../shared/inspection/api.ts'
 import { type LinkAction, linksAnswer } from '../../shared/inspection/links.ts'
 import { useCell } from './cell.ts'
 import { liveSource } from './live.ts'
 import { toast } from './notices.ts'
-import { queryClient } from './queries.ts'
+import { type PartitionAt, queryClient } from './queries.ts'
 import { SourceError } from './source.ts'
-import { asOf, connection, shown } from './store.ts'
-import { token } from './token.ts'
+import { asOf, connection, shown, sourceKind } from './store.ts'
+import { isViewer, token, VIEWER_WHY } from './token.ts'
 
 /** Random, not secret: only unlike every other key of this console's run. */
-const newKey = (): string => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 12)}`
+export const newKey = (): string => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 12)}`
 
-function perform<T>(key: readonly (string | number)[], work: () => Promise<T>, what: string): Promise<T> {
+export function perform<T>(key: readonly (string | number)[], work: () => Promise<T>, what: string): Promise<T> {
   const observer = new MutationObserver<T, unknown, void>(queryClient, {
     mutationKey: [...key],
     mutationFn: work,
@@ -93,7 +94,7 @@ export async function actOnLoad(command: LoadCommand): Promise<void> {
   await perform(
     ['load'],
     () => liveSource.act('/api/load', command, loadState, key),
-    command.action === 'start' ? 'Start load' : 'Stop load',
+    { start: 'Start load', stop: 'Stop load', rate: 'Change the rate' }[command.action],
   ).catch(() => undefined)
 }
 
@@ -142,15 +143,34 @@ export async function createTopic(body: z.input<typeof createTopicBody>): Promis
   return made !== undefined
 }
 
+export const WRITE_KEY = ['write'] as const
+
+/** Writes one message; resolves to its offset, or to undefined when it was not acknowledged, which was said then. */
+export async function writeMessage(at: PartitionAt, text: string): Promise<string | undefined> {
+  const key = newKey()
+  const path = `/api/partitions/${at.stream}/${at.topic}/${at.partition}/messages`
+  const written = await perform(
+    WRITE_KEY,
+    () => liveSource.act(path, { messages: [text] }, writeResult, key),
+    'Write the message',
+  ).catch(() => undefined)
+  await queryClient.invalidateQueries({ predicate: query => query.queryKey.includes('partition') })
+  if (written) toast({ tone: 'good', words: `Acknowledged at offset ${written.baseOffset ?? '(not told)'}.` })
+  return written?.baseOffset ?? undefined
+}
+
 /** Why nothing may be changed from this tab; undefined when it may. */
 export function useForbidden(): string | undefined {
   const readOnly = useCell(shown, state => state.view.readOnly)
   const known = useCell(token)
   const past = useCell(asOf) !== undefined
+  const recorded = useCell(sourceKind) !== 'LIVE'
   const lost = useCell(connection, link => link.state !== 'live')
-  if (lost) return 'The console does not answer; nothing can be asked of it now.'
+  if (recorded) return 'This is a recording: nothing runs in it that could be changed. Go live to act.'
   if (past) return 'What is shown is in the past: go live first.'
+  if (lost) return 'The console does not answer; nothing can be asked of it now.'
   if (readOnly) return 'This console was started with --read-only.'
+  if (isViewer(known)) return VIEWER_WHY
   if (known === undefined) return 'Changes need the token that was printed when the console started.'
   return undefined
 }

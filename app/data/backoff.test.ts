@@ -13,6 +13,6 @@ it('grows to its cap and never leaves the upper half of its step', () => {
   )
 })
 
-it('spreads tabs that lost the same console', () => {
+it('G49 spreads tabs that lost the same console', () => {
   expect(new Set([0, 0.2, 0.4, 0.6, 0.8].map(chance => backoffMs(4, chance))).size).toBe(5)
 })

@@ -9,6 +9,7 @@ const HIDDEN_MS = 1000
 const queues: Record<FramePhase, Set<() => void>> = { data: new Set(), draw: new Set() }
 let frame = 0
 let timer = 0
+let watching = false
 
 function run(): void {
   cancelAnimationFrame(frame)
@@ -23,15 +24,17 @@ function run(): void {
 }
 
 function schedule(): void {
+  if (!watching) {
+    // A frame asked for before the tab was hidden never comes: ask again by the means that works then.
+    document.addEventListener('visibilitychange', () => {
+      if (queues.data.size + queues.draw.size > 0) schedule()
+    })
+    watching = true
+  }
   if (document.hidden) {
     if (timer === 0) timer = window.setTimeout(run, HIDDEN_MS)
   } else if (frame === 0) frame = requestAnimationFrame(run)
 }
-
-// A frame asked for before the tab was hidden never comes: ask again by the means that works now.
-document.addEventListener('visibilitychange', () => {
-  if (queues.data.size + queues.draw.size > 0) schedule()
-})
 
 /** Runs `step` once in the next frame. Asking again before it ran changes nothing. Returns a function that withdraws it. */
 export function onFrame(phase: FramePhase, step: () => void): () => void {

@@ -26,11 +26,11 @@ export const liveSource: Source = {
     const both = signal ? AbortSignal.any([signal, limit]) : limit
     return answer(path, schema, () => fetch(path, { headers: { accept: 'application/json' }, signal: both }))
   },
-  async act(path, body, schema, key) {
+  async act(path, body, schema, key, method = 'POST') {
     const headers: Record<string, string> = { 'content-type': 'application/json', 'idempotency-key': key }
     const known = token.get()
     if (known !== undefined) headers.authorization = `Bearer ${known}`
-    return answer(path, schema, () => fetch(path, { method: 'POST', headers, body: JSON.stringify(body ?? {}) }))
+    return answer(path, schema, () => fetch(path, { method, headers, body: JSON.stringify(body ?? {}) }))
   },
 }
 

@@ -3,6 +3,7 @@ import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-que
 import { type StreamMessage, topicsAnswer } from '../../shared/inspection/api.ts'
 import { FORWARDS_LIMIT_MAX, forwardsAnswer } from '../../shared/inspection/forwards.ts'
 import { linksAnswer } from '../../shared/inspection/links.ts'
+import { journalSnapshot, sessionSnapshot, walEntrySnapshot, walScanSnapshot } from '../../shared/inspection/logs.ts'
 import { groupAnswer } from '../../shared/inspection/node-api.ts'
 import {
   batchesSnapshot,
@@ -14,9 +15,9 @@ import {
   superblocksSnapshot,
   walSnapshot,
 } from '../../shared/inspection/snapshots.ts'
-import { liveSource } from './live.ts'
+import { ask } from './ask.ts'
 import { SourceError } from './source.ts'
-import { paused } from './store.ts'
+import { asOf, paused } from './store.ts'
 
 /** Bytes and slots change rarely; facts on the stream ask again sooner. */
 const SLOW_MS = 2000
@@ -25,12 +26,16 @@ const QUICK_MS = 1000
 /** While the view is paused nothing on it may change. */
 const every = (ms: number) => (): number | false => (paused.get() === undefined ? ms : false)
 
+/** A list this long is a good part of a megabyte as an answer: it is asked for less often. */
+const LONG_LIST = 1000
+const byLength = (length = 0) => every(length > LONG_LIST ? SLOW_MS * 2 : QUICK_MS)()
+
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 500,
       gcTime: 60_000,
-      refetchOnWindowFocus: true,
+      refetchOnWindowFocus: () => paused.get() === undefined,
       placeholderData: keepPreviousData,
       // A node that is down is an answer, not an accident: the next interval asks again anyway.
       retry: (failures, error) => failures < 2 && error instanceof SourceError && error.status === 0,
@@ -50,69 +55,109 @@ export const queries = {
   topics: () =>
     queryOptions({
       queryKey: ['topics'],
-      queryFn: ({ signal }) => liveSource.read('/api/topics', topicsAnswer, signal),
+      queryFn: ({ signal }) => ask('/api/topics', topicsAnswer, signal),
       refetchInterval: every(SLOW_MS),
     }),
   forwards: () =>
     queryOptions({
       queryKey: ['forwards'],
-      queryFn: ({ signal }) => liveSource.read(`/api/forwards?limit=${FORWARDS_LIMIT_MAX}`, forwardsAnswer, signal),
+      queryFn: ({ signal }) => ask(`/api/forwards?limit=${FORWARDS_LIMIT_MAX}`, forwardsAnswer, signal),
       refetchInterval: every(QUICK_MS),
     }),
   links: () =>
     queryOptions({
       queryKey: ['links'],
-      queryFn: ({ signal }) => liveSource.read('/api/links', linksAnswer, signal),
+      queryFn: ({ signal }) => ask('/api/links', linksAnswer, signal),
       refetchInterval: every(QUICK_MS),
     }),
   group: (node: number, group: string) =>
     queryOptions({
       queryKey: ['node', node, 'group', group],
-      queryFn: ({ signal }) => liveSource.read(`/api/nodes/${node}/groups/${group}`, groupAnswer, signal),
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/groups/${group}`, groupAnswer, signal),
       refetchInterval: every(QUICK_MS),
     }),
   superblocks: (node: number) =>
     queryOptions({
       queryKey: ['node', node, 'superblocks'],
-      queryFn: ({ signal }) => liveSource.read(`/api/nodes/${node}/superblocks`, superblocksSnapshot, signal),
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/superblocks`, superblocksSnapshot, signal),
       refetchInterval: every(SLOW_MS),
     }),
   wal: (node: number) =>
     queryOptions({
       queryKey: ['node', node, 'wal'],
-      queryFn: ({ signal }) => liveSource.read(`/api/nodes/${node}/wal`, walSnapshot, signal),
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/wal`, walSnapshot, signal),
       refetchInterval: every(SLOW_MS),
+    }),
+  walEntry: (node: number, op: string) =>
+    queryOptions({
+      queryKey: ['node', node, 'wal', 'entry', op],
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/wal/entries/${op}`, walEntrySnapshot, signal),
+      refetchInterval: every(SLOW_MS * 2),
+      placeholderData: () => undefined,
+    }),
+  /** Reads the whole file: asked for by hand. */
+  walScan: (node: number) =>
+    queryOptions({
+      queryKey: ['node', node, 'wal', 'scan'],
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/wal/scan`, walScanSnapshot, signal),
+      enabled: false,
+      placeholderData: () => undefined,
+    }),
+  journal: (node: number, at: PartitionAt) =>
+    queryOptions({
+      queryKey: ['node', node, 'partition', at.stream, at.topic, at.partition, 'journal'],
+      queryFn: ({ signal }) => ask(`${partitionPath(node, at)}/journal`, journalSnapshot, signal),
+      refetchInterval: every(SLOW_MS),
+      placeholderData: () => undefined,
+    }),
+  session: (node: number, client: string) =>
+    queryOptions({
+      queryKey: ['node', node, 'clients', client],
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/clients/${client}`, sessionSnapshot, signal),
+      refetchInterval: every(SLOW_MS),
+      placeholderData: () => undefined,
     }),
   clients: (node: number) =>
     queryOptions({
       queryKey: ['node', node, 'clients'],
-      queryFn: ({ signal }) => liveSource.read(`/api/nodes/${node}/clients`, clientSnapshot, signal),
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/clients`, clientSnapshot, signal),
       refetchInterval: every(SLOW_MS),
     }),
   recovery: (node: number) =>
     queryOptions({
       queryKey: ['node', node, 'recovery'],
-      queryFn: ({ signal }) => liveSource.read(`/api/nodes/${node}/recovery`, recoverySnapshot, signal),
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/recovery`, recoverySnapshot, signal),
       refetchInterval: every(SLOW_MS * 2),
     }),
   partition: (node: number, at: PartitionAt) =>
     queryOptions({
       queryKey: ['node', node, 'partition', at.stream, at.topic, at.partition],
-      queryFn: ({ signal }) => liveSource.read(partitionPath(node, at), partitionSnapshot, signal),
-      refetchInterval: every(QUICK_MS),
+      queryFn: ({ signal }) => ask(partitionPath(node, at), partitionSnapshot, signal),
+      refetchInterval: ({ state }) => byLength(state.data?.segments.length),
     }),
-  index: (node: number, at: PartitionAt, segment: string) =>
+  /** Index entries between two places of a segment, every n-th where there are many. */
+  index: (node: number, at: PartitionAt, segment: string, from: number, to: number) =>
     queryOptions({
-      queryKey: ['node', node, 'partition', at.stream, at.topic, at.partition, 'index', segment],
+      queryKey: ['node', node, 'partition', at.stream, at.topic, at.partition, 'index', segment, from, to],
       queryFn: ({ signal }) =>
-        liveSource.read(`${partitionPath(node, at)}/segments/${segment}/index`, indexSnapshot, signal),
+        ask(`${partitionPath(node, at)}/segments/${segment}/index?from=${from}&to=${to}`, indexSnapshot, signal),
+      refetchInterval: ({ state }) => byLength(state.data?.entries.length),
+    }),
+  /** The entry that a read of an offset starts from, and the one behind it. */
+  indexFloor: (node: number, at: PartitionAt, segment: string, offset: string) =>
+    queryOptions({
+      queryKey: ['node', node, 'partition', at.stream, at.topic, at.partition, 'index', segment, offset],
+      queryFn: ({ signal }) =>
+        ask(`${partitionPath(node, at)}/segments/${segment}/index?offset=${offset}&limit=2`, indexSnapshot, signal),
       refetchInterval: every(QUICK_MS),
+      // What is known of another offset is no answer for this one.
+      placeholderData: () => undefined,
     }),
   batches: (node: number, at: PartitionAt, segment: string, from: number, limit: number) =>
     queryOptions({
       queryKey: ['node', node, 'partition', at.stream, at.topic, at.partition, 'batches', segment, from, limit],
       queryFn: ({ signal }) =>
-        liveSource.read(
+        ask(
           `${partitionPath(node, at)}/segments/${segment}/batches?from=${from}&limit=${limit}`,
           batchesSnapshot,
           signal,
@@ -135,7 +180,7 @@ export const queries = {
         length,
       ],
       queryFn: ({ signal }) =>
-        liveSource.read(
+        ask(
           `${partitionPath(node, at)}/segments/${segment}/bytes?kind=${file}&position=${position}&length=${length}`,
           bytesSnapshot,
           signal,
@@ -180,3 +225,20 @@ export function refreshFrom(message: StreamMessage): void {
     }
   }
 }
+
+/**
+ * Another moment: what was answered for the one before says nothing of it, so it is not shown for an instant longer. The
+ * library of drills and the list of recordings are of no moment.
+ */
+const TIMELESS = new Set(['drills', 'recordings'])
+asOf.subscribe(() => {
+  void queryClient.resetQueries({ predicate: query => !TIMELESS.has(String(query.queryKey[0])) })
+})
+
+/** A timer that was set before the pause would ask once more, and so would what is on its way then. */
+paused.subscribe(() => {
+  if (paused.get() === undefined) return
+  for (const query of queryClient.getQueryCache().getAll())
+    for (const observer of query.observers) observer.setOptions(observer.options)
+  void queryClient.cancelQueries({ predicate: query => query.state.data !== undefined })
+})

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CONSOLE_NODE, type EventEnvelope } from '../../shared/inspection/envelope.ts'
 import { EMPTY_VIEW } from '../../shared/inspection/view.ts'
-import { foldRecovery, observeRecovery, type Recovery } from './recoveries.ts'
+import { foldRecovery, observeRecovery, type Recovery, recoveriesAt } from './recoveries.ts'
 
 const event = (
   kind: string,
@@ -45,7 +45,7 @@ describe('a stopwatch per fault', () => {
       id: 'R-1',
       how: 'SIGKILL',
       nodes: [0],
-      stalled: true,
+      stalled: 400,
       marks: { noticed: 4900, elected: 7100, acknowledged: 7200, started: 19_000 },
     })
   })
@@ -71,5 +71,31 @@ describe('a stopwatch per fault', () => {
   it('does not say caught up before anything was heard', () => {
     const runs = fold([kill(1000, 0), event('process_started', 2000, CONSOLE_NODE, { node: 0 })])
     expect(observeRecovery(runs, EMPTY_VIEW, 9000)).toBe(runs)
+  })
+
+  it('shows of a past moment nothing that came later', () => {
+    const whole = fold([
+      kill(1000, 0),
+      event('heartbeat_missed', 5900, 1),
+      event('view_started', 8100, 1, {}, '7'),
+      event('process_started', 20_000, CONSOLE_NODE, { node: 0 }),
+      kill(60_000, 1),
+    ])
+    const at = (ms: number) => recoveriesAt(whole, ms, undefined).map(run => [run.id, run.marks, run.elections])
+    expect(at(999)).toEqual([])
+    expect(at(1000)).toEqual([['R-1', {}, {}]])
+    expect(at(8099)).toEqual([['R-1', { noticed: 4900 }, {}]])
+    expect(at(30_000)).toEqual([['R-1', whole[1]!.marks, whole[1]!.elections]])
+    expect(at(60_000).map(([id]) => id)).toEqual(['R-2', 'R-1'])
+  })
+
+  it('shows of a past moment no fault that was told later, though it had happened', () => {
+    const died = (told: number, node: number) => ({ ...kill(1000, node), receivedWallUs: String(told * 1000) })
+    const whole = fold([died(1030, 0), died(1900, 1), event('load_stalled', 1400, CONSOLE_NODE)])
+    const at = (ms: number) => recoveriesAt(whole, ms, undefined).map(run => [run.faultMs, run.nodes, run.stalled])
+    expect(at(1029)).toEqual([])
+    expect(at(1030)).toEqual([[1000, [0], undefined]])
+    expect(at(1400)).toEqual([[1000, [0], 400]])
+    expect(at(1900)).toEqual([[1000, [0, 1], 400]])
   })
 })

@@ -15,13 +15,16 @@ export interface Recovery {
   /** `R-1`, counted in this tab. */
   readonly id: string
   readonly faultMs: number
+  /** When the console told of each node: somewhat later than it happened. */
+  readonly toldMs: Readonly<Record<number, number>>
   readonly nodes: readonly number[]
   readonly how: string
   /** Milliseconds after the fault. */
   readonly marks: Readonly<Partial<Record<MarkName, number>>>
   /** First new primary of every group that elected one, milliseconds after the fault. */
   readonly elections: Readonly<Record<string, number>>
-  readonly stalled: boolean
+  /** When the load had waited too long for an answer, milliseconds after the fault. */
+  readonly stalled?: number | undefined
   /** Last step of the way back that the nodes told, milliseconds after the fault. */
   readonly lastStep?: number
   /** It was seen on its way: the moment it had caught up is then known, and otherwise only its last step. */
@@ -54,12 +57,12 @@ export function foldRecovery(runs: readonly Recovery[], event: EventEnvelope): r
   if (event.node === CONSOLE_NODE && about !== undefined) {
     if (event.kind === 'process_exited' || event.kind === 'process_paused') {
       const faultMs = typeof event.data.atWallMs === 'number' ? event.data.atWallMs : atMs
-      return begin(runs, faultMs, about, howOf(event))
+      return begin(runs, faultMs, atMs, about, howOf(event))
     }
     if (event.kind === 'process_started' || event.kind === 'process_resumed')
       return mark(runs, atMs, 'started', run => run.nodes.includes(about))
   }
-  if (event.kind === 'load_stalled') return patch(runs, atMs, run => ({ ...run, stalled: true }))
+  if (event.kind === 'load_stalled') return patch(runs, atMs, run => ({ stalled: atMs - run.faultMs, ...run }))
   if (event.kind === 'load_recovered') return mark(runs, atMs, 'acknowledged', () => true)
   if (STEPS_BACK.has(event.kind))
     return patch(runs, atMs, run =>
@@ -126,22 +129,35 @@ function caughtUp(view: ClusterView, nodes: readonly number[], nowMs: number): b
   return true
 }
 
-function begin(runs: readonly Recovery[], faultMs: number, node: number, how: string): readonly Recovery[] {
+function begin(
+  runs: readonly Recovery[],
+  faultMs: number,
+  toldMs: number,
+  node: number,
+  how: string,
+): readonly Recovery[] {
   // A tab that was reloaded reads the same history again.
   if (runs.some(run => run.nodes.includes(node) && Math.abs(run.faultMs - faultMs) < TOGETHER_MS)) return runs
   const last = runs[0]
   if (last && faultMs < last.faultMs) return runs
   if (last && faultMs - last.faultMs < TOGETHER_MS)
-    return [{ ...last, nodes: [...last.nodes, node].sort((a, b) => a - b) }, ...runs.slice(1)]
+    return [
+      {
+        ...last,
+        nodes: [...last.nodes, node].sort((a, b) => a - b),
+        toldMs: { ...last.toldMs, [node]: toldMs },
+      },
+      ...runs.slice(1),
+    ]
   const number = last ? Number(last.id.slice(2)) + 1 : 1
   const run: Recovery = {
     id: `R-${number}`,
     faultMs,
+    toldMs: { [node]: toldMs },
     nodes: [node],
     how,
     marks: {},
     elections: {},
-    stalled: false,
     seconds: [],
     ledger: undefined,
   }
@@ -173,4 +189,41 @@ function mark(
       ? run
       : { ...run, marks: { ...run.marks, [name]: atMs - run.faultMs } },
   )
+}
+
+/**
+ * The stopwatches as they stood at `ms`: what was told later is taken away. The ledger is the load's of that moment, and none
+ * where the load of that moment was another one.
+ */
+export function recoveriesAt(runs: readonly Recovery[], ms: number, load: LoadState | undefined): readonly Recovery[] {
+  return runs
+    .map(run => ({ ...run, nodes: run.nodes.filter(node => run.toldMs[node]! <= ms) }))
+    .filter(run => run.nodes.length > 0)
+    .map(run => {
+      const by = <T extends Readonly<Record<string, number | undefined>>>(marks: T): T =>
+        Object.fromEntries(Object.entries(marks).filter(([, at]) => at !== undefined && run.faultMs + at <= ms)) as T
+      const { lastStep, stalled, seenBehind: _later, ledger, ...rest } = run
+      const of = load && ledger && load.run === ledger.run ? load : undefined
+      const { sent, acked, unknown, readBack, lost, duplicate } = of?.ledger ?? {}
+      return {
+        ...rest,
+        marks: by(run.marks),
+        elections: by(run.elections),
+        ...(stalled !== undefined && run.faultMs + stalled <= ms && { stalled }),
+        ...(lastStep !== undefined && run.faultMs + lastStep <= ms && { lastStep }),
+        seconds: run.seconds.filter(second => second.atMs <= ms),
+        ledger:
+          of &&
+          ({
+            sent,
+            acked,
+            unknown,
+            readBack,
+            lost,
+            duplicate,
+            run: of.run,
+            verdict: of.verdict.kind,
+          } as Recovery['ledger']),
+      }
+    })
 }

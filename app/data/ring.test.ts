@@ -100,4 +100,36 @@ describe('EventRing', () => {
       ),
     )
   })
+
+  it('keeps which frame an event belongs to and what led to it, and forgets them with the slot', () => {
+    const ring = new EventRing(2)
+    ring.push(
+      event(7, { cause: 4, logView: 3, receivedWallUs: '5000', link: { id: '0>1#a', ordinal: 9, dir: 'in' } }),
+      0,
+    )
+    expect(ring.at(0)).toMatchObject({
+      cause: 4,
+      logView: 3,
+      receivedMs: 5,
+      link: { id: '0>1#a', ordinal: 9, dir: 'in' },
+    })
+    ring.push(event(8, { link: { id: '0>1#a', ordinal: 1, dir: 'out' } }), 0)
+    ring.push(event(9), 0)
+    expect(ring.at(1)?.link?.dir).toBe('out')
+    const plain = ring.at(2)
+    expect([plain?.cause, plain?.logView, plain?.receivedMs, plain?.link]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
+  it('gives the newest events of a kind, oldest first, and says how many it left out', () => {
+    const ring = new EventRing(10)
+    for (let seq = 1; seq <= 14; seq++) ring.push(event(seq, { kind: seq % 2 ? 'odd' : 'even' }), 0)
+    const { events, more } = ring.newestWhere(kind => kind === 'even', 3, 13)
+    expect(events.map(item => item.seq)).toEqual([8, 10, 12])
+    expect(more).toBe(1)
+  })
 })

@@ -8,6 +8,7 @@ import type { LoadCommand, NodeAction, StreamMessage } from '../../shared/inspec
 export type SourceKind = 'LIVE' | 'SIM' | 'FILE' | 'BUNDLE'
 
 export type Connection =
+  | RecordedConnection
   | { readonly state: 'connecting' }
   | { readonly state: 'live'; readonly sinceMs: number }
   /** Lost; the next attempt is due at `retryAtMs`. */
@@ -18,6 +19,19 @@ export type Connection =
       readonly attempt: number
       readonly why: string
     }
+
+/** Nothing comes any more: what was recorded is all there is. */
+export interface RecordedConnection {
+  readonly state: 'recorded'
+  readonly name: string
+  readonly fromMs: number
+  readonly toMs: number
+  /** In words: what it does not hold. */
+  readonly notes: readonly string[]
+  readonly loading: boolean
+  /** Why it is not shown. */
+  readonly problem?: { readonly code: string; readonly message: string; readonly advice: string }
+}
 
 export interface StreamListener {
   /** In order of arrival. Called outside frames, as often as the source likes. */
@@ -45,13 +59,19 @@ export class SourceError extends Error {
   }
 }
 
+/** Whatever had been told by both: no event of a higher console sequence, and nothing later by the console's clock. */
+export interface AnswerMoment {
+  readonly seq: number
+  readonly atMs: number
+}
+
 export interface Source {
   readonly kind: SourceKind
   /** Opens the stream; `lastSeq` is asked at every reconnect for the last console sequence that was folded. */
   open(listener: StreamListener, lastSeq: () => number | undefined): Stream
-  /** One answer, checked against its schema. Throws SourceError. */
-  read<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T>
-  act<T>(path: string, body: unknown, schema: z.ZodType<T>, key: string): Promise<T>
+  /** One answer, checked against its schema; a recording has that of a moment. Throws SourceError. */
+  read<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal, at?: AnswerMoment): Promise<T>
+  act<T>(path: string, body: unknown, schema: z.ZodType<T>, key: string, method?: 'POST' | 'DELETE'): Promise<T>
 }
 
 export type Act =

@@ -5,33 +5,15 @@
  */
 
 import type { StreamMessage } from '../../shared/inspection/api.ts'
-import { fold } from '../../shared/inspection/fold.ts'
-import { kindSpec } from '../../shared/inspection/kinds.ts'
 import { type ClusterView, EMPTY_VIEW, msOf } from '../../shared/inspection/view.ts'
 import { createCell } from './cell.ts'
 import { onFrame } from './frame.ts'
+import { foldMessage, History, type Place, toldMs } from './history.ts'
 import { HistoryOrder } from './history-order.ts'
 import { recordLag } from './lag.ts'
 import { foldRecovery, observeRecovery, type Recovery } from './recoveries.ts'
 import { EventRing } from './ring.ts'
-import type { Connection, Source, Stream } from './source.ts'
-
-/** Some minutes of a cluster at work, some thousand steps back. */
-const MOMENTS_MAX = 2_400
-/** In a burst of more facts than this in one batch, the batch is one moment. */
-const BURST_FACTS = 16
-/** A picture at least this often, so that a scrub over quiet time finds ages that fit. */
-const MOMENT_STEP_MS = 1_000
-const TURNING = new Set([
-  'view_started',
-  'view_change_started',
-  'view_adopted',
-  'process_exited',
-  'process_started',
-  'process_paused',
-  'process_resumed',
-])
-const moments: Moment[] = []
+import type { Connection, Source, SourceKind, Stream } from './source.ts'
 
 const RECOVERIES_KEY = 'quorumscope.recoveries'
 /** Ages are printed to the second; four steps a second keep them honest without flicker. */
@@ -44,11 +26,10 @@ export interface Shown {
   /** Ring ordinals below this are part of the picture. */
   readonly until: number
 }
-/** The whole picture after one event: the fold shares what did not change, so a picture costs little. */
-export interface Moment extends Shown {
-  readonly atMs: number
-  /** A view changed, or a process ended or started. */
-  readonly turning: boolean
+/** A picture of the past: everything up to a place in history, folded again. */
+export interface Moment extends Shown, Place {
+  /** Console sequence of the last event that is in it. */
+  readonly seq: number
 }
 export interface Paused {
   readonly atMs: number
@@ -56,6 +37,9 @@ export interface Paused {
 }
 
 export const ring = new EventRing()
+export const history = new History(ring)
+/** What is watched. Decided once, when the page opens: another source is another address, opened anew. */
+export const sourceKind = createCell<SourceKind>('LIVE')
 export const latest = createCell<ClusterView>(EMPTY_VIEW)
 export const shown = createCell<Shown>({ view: EMPTY_VIEW, until: 0 })
 export const paused = createCell<Paused | undefined>(undefined)
@@ -81,6 +65,7 @@ function recalled(): readonly Recovery[] {
 function keepRecoveries(runs: readonly Recovery[]): void {
   if (runs === recoveries.get()) return
   recoveries.set(runs)
+  if (sourceKind.get() !== 'LIVE') return
   try {
     sessionStorage.setItem(RECOVERIES_KEY, JSON.stringify(runs))
   } catch {
@@ -100,7 +85,14 @@ function learnSkew(consoleMs: number): void {
 /** What a message brings that questions must be asked again for. */
 export type Listener = (message: StreamMessage) => void
 
-let waiting: StreamMessage[] = []
+interface Arrived {
+  readonly message: StreamMessage
+  /** By the console's clock. */
+  readonly atMs: number
+}
+let waiting: Arrived[] = []
+/** What arrives waits: history is being read anew. */
+let filling = false
 const order = new HistoryOrder()
 /** History follows the greeting at once; longer than this, and the snapshots that wait for it are more worth. */
 const HOLD_MS = 500
@@ -117,12 +109,14 @@ export function watch(source: Source, onMessage: Listener): void {
     realNow.set(now)
     if (paused.get() === undefined) viewNow.set(now)
   }
-  window.setInterval(step, CLOCK_STEP_MS)
-  document.addEventListener('visibilitychange', step)
+  if (source.kind === 'LIVE') {
+    window.setInterval(step, CLOCK_STEP_MS)
+    document.addEventListener('visibilitychange', step)
+  }
   stream = source.open(
     {
       message(message) {
-        waiting.push(message)
+        waiting.push({ message, atMs: consoleNow() })
         onFrame('data', apply)
       },
       connection: state => connection.set(state),
@@ -134,51 +128,38 @@ export function watch(source: Source, onMessage: Listener): void {
 export const retryNow = (): void => stream?.retryNow()
 
 function apply(): void {
-  const messages = waiting
+  if (filling) return
+  const arrived = waiting
   waiting = []
-  const receivedMs = Date.now()
-  let view = latest.get()
   let oldest: number | undefined
-  let runs = recoveries.get()
   const folded: StreamMessage[] = []
-  const foldOne = (message: StreamMessage): void => {
-    folded.push(message)
-    if (message.event === 'hello' || message.event === 'heartbeat') learnSkew(msOf(message.data.wallUs))
-    // The console restarted: its sequences and what it holds begin anew, and so does what we believe.
-    if (message.event === 'hello' && view.run !== undefined && view.run !== message.data.run)
-      view = { ...EMPTY_VIEW, load: view.load }
-    if (message.event === 'hello') historySeq = message.data.seq
-    if (message.event === 'batch') {
-      for (const item of message.data) {
-        ring.push(item, receivedMs)
-        if (!('fromSeq' in item)) runs = foldRecovery(runs, item)
-        if ('receivedWallUs' in item && item.receivedWallUs !== undefined && (item.consoleSeq ?? 0) > historySeq) {
-          const at = msOf(item.receivedWallUs)
-          oldest = oldest === undefined ? at : Math.min(oldest, at)
-        }
-      }
-    } else if (message.event === 'gap') ring.push(message.data, receivedMs)
-    if (message.event === 'batch') view = foldMoments(view, message.data, ring.next - message.data.length)
-    else view = fold(view, message)
-  }
-  for (const message of messages) {
+  for (const { message, atMs } of arrived) {
+    const view = latest.get()
     // Another run of the console counts anew.
     const known = message.event === 'hello' && view.run !== undefined && view.run !== message.data.run ? 0 : view.seq
-    for (const item of order.next(message, known)) foldOne(item)
+    for (const item of order.next(message, known)) {
+      folded.push(item)
+      if (item.event === 'hello' || item.event === 'heartbeat') learnSkew(msOf(item.data.wallUs))
+      if (item.event === 'hello') historySeq = item.data.seq
+      foldOne(item, atMs)
+      const received = oldestOf(item)
+      if (received !== undefined) oldest = oldest === undefined ? received : Math.min(oldest, received)
+    }
   }
   if (order.holds && holdTimer === 0) {
     holdTimer = window.setTimeout(() => {
       holdTimer = 0
-      waiting.unshift(...order.release())
+      const atMs = consoleNow()
+      waiting.unshift(...order.release().map(message => ({ message, atMs })))
       onFrame('data', apply)
     }, HOLD_MS)
   }
-  latest.set(view)
+  const view = latest.get()
   const now = consoleNow()
   realNow.set(now)
-  keepRecoveries(observeRecovery(runs, view, now))
-  if (historySeq > 0 && view.seq >= historySeq && now - (moments.at(-1)?.atMs ?? 0) >= MOMENT_STEP_MS)
-    pushMoment({ view, until: ring.next, atMs: now, turning: false })
+  keepRecoveries(observeRecovery(recoveries.get(), view, now))
+  // Before its snapshots have come, what this tab knows is no picture of anything.
+  if (historySeq > 0 && view.seq >= historySeq && !order.holds) history.picture(view, { until: ring.next, atMs: now })
   if (paused.get() === undefined) {
     viewNow.set(now)
     shown.set({ view, until: ring.next })
@@ -195,72 +176,83 @@ function apply(): void {
   }
 }
 
-/** Folds a batch and keeps the picture after each fact of weight; equal to folding it whole. */
-function foldMoments(start: ClusterView, items: Batch, base: number): ClusterView {
-  const fresh = items.filter(
-    item =>
-      !('fromSeq' in item) &&
-      (item.consoleSeq ?? 0) > historySeq &&
-      item.class === 'fact' &&
-      !kindSpec(item.kind)?.routine,
-  )
-  let view = start
-  let from = 0
-  const upTo = (end: number, at: Batch[number]): void => {
-    view = fold(view, { event: 'batch', data: items.slice(from, end) })
-    from = end
-    keepMoment(view, base + end, at)
+/** One message into ring, history, fold and stopwatches. Returns when it was told, or else `atMs`. */
+function foldOne(message: StreamMessage, arrivedMs: number): number {
+  const atMs = toldMs(message) ?? arrivedMs
+  const view = latest.get()
+  let told = message
+  if (message.event === 'batch') {
+    // What was read from the recording, the stream may bring once more.
+    const data = message.data.filter(item => item.consoleSeq === undefined || item.consoleSeq > view.seq)
+    told = data.length === message.data.length ? message : { event: 'batch', data }
+    let runs = recoveries.get()
+    for (const item of data) {
+      ring.push(item, atMs)
+      if (!('fromSeq' in item)) runs = foldRecovery(runs, item)
+    }
+    keepRecoveries(runs)
+  } else if (message.event === 'gap') ring.push(message.data, atMs)
+  else if (message.event !== 'heartbeat') history.state(message, { until: ring.next, atMs })
+  latest.set(foldMessage(view, told))
+  return atMs
+}
+
+/** When the console had the oldest of these events, of those that say something about delay. */
+function oldestOf(message: StreamMessage): number | undefined {
+  if (message.event !== 'batch') return undefined
+  let oldest: number | undefined
+  for (const item of message.data) {
+    if (!('receivedWallUs' in item) || item.receivedWallUs === undefined || (item.consoleSeq ?? 0) <= historySeq)
+      continue
+    const at = msOf(item.receivedWallUs)
+    oldest = oldest === undefined ? at : Math.min(oldest, at)
   }
-  if (fresh.length <= BURST_FACTS) for (const fact of fresh) upTo(items.indexOf(fact) + 1, fact)
-  if (from < items.length) view = fold(view, { event: 'batch', data: items.slice(from) })
-  const last = items.at(-1)
-  if (last && fresh.length > BURST_FACTS) keepMoment(view, base + items.length, fresh.find(isTurning) ?? last)
-  return view
-}
-type Batch = Extract<StreamMessage, { event: 'batch' }>['data']
-const isTurning = (item: Batch[number]): boolean => TURNING.has(item.kind)
-
-function keepMoment(view: ClusterView, until: number, item: Batch[number]): void {
-  const atMs = 'receivedWallUs' in item && item.receivedWallUs !== undefined ? msOf(item.receivedWallUs) : consoleNow()
-  pushMoment({ view, until, atMs, turning: isTurning(item) })
-}
-function pushMoment(moment: Moment): void {
-  // Events of several nodes arrive in order of receipt, but for a millisecond or two.
-  moments.push({ ...moment, atMs: Math.max(moment.atMs, moments.at(-1)?.atMs ?? 0) })
-  if (moments.length > MOMENTS_MAX) moments.splice(0, moments.length - MOMENTS_MAX)
+  return oldest
 }
 
-/** Shows one moment of the past. Everything that is drawn from the fold is of that moment; the present goes on unseen. */
-export function showMoment(moment: Moment): void {
-  pauseView()
-  asOf.set(moment)
-  viewNow.set(moment.atMs)
-  shown.set(moment)
-}
-
-/** To the neighbouring event, or to the neighbouring turning point. Forward beyond the pause changes nothing. */
-export function stepMoment(direction: -1 | 1, turning: boolean): void {
-  pauseView()
-  const edge = paused.get()!.events
-  const here = asOf.get()?.until ?? edge
-  const wanted = (moment: Moment): boolean =>
-    (direction < 0 ? moment.until < here : moment.until > here) && moment.until <= edge && (!turning || moment.turning)
-  const found = direction < 0 ? moments.findLast(wanted) : moments.find(wanted)
-  if (found) showMoment(found)
-}
-
-/** The last moment not after `ms`; the oldest one kept when there is none. */
-export function scrubTo(ms: number): void {
-  const edge = paused.get()?.events ?? ring.next
-  const kept = moments.filter(moment => moment.until <= edge)
-  const found = kept.findLast(moment => moment.atMs <= ms) ?? kept[0]
-  if (found) showMoment(found)
+/**
+ * Reads history anew from a recording: `lines` begin with a keyframe. What the stream brings meanwhile waits and is folded
+ * behind it. With `alone` there is no stream, and the end of the recording is what is paused at.
+ */
+export async function fill(lines: AsyncIterable<Arrived>, { alone }: { readonly alone: boolean }): Promise<void> {
+  const pausedSeq = paused.get() && ring.consoleSeqAt(paused.get()!.events - 1)
+  filling = true
+  try {
+    ring.clear()
+    history.clear()
+    latest.set(EMPTY_VIEW)
+    let lastMs = 0
+    for await (const { message, atMs } of lines) {
+      const told = foldOne(message, atMs)
+      lastMs = atMs
+      // A keyframe ends with the load; from there on the picture is whole.
+      if (history.begun || message.event === 'load')
+        history.picture(latest.get(), { until: ring.next, atMs: Math.max(atMs, told) })
+    }
+    historySeq = Math.max(historySeq, latest.get().seq)
+    if (alone) {
+      realNow.set(lastMs)
+      keepRecoveries(observeRecovery(recoveries.get(), latest.get(), lastMs))
+      viewNow.set(lastMs)
+      shown.set({ view: latest.get(), until: ring.next })
+      paused.set({ atMs: lastMs, events: ring.next })
+    } else if (pausedSeq !== undefined) {
+      paused.set(old => old && { ...old, events: ring.behind(pausedSeq) })
+    }
+  } finally {
+    filling = false
+    if (waiting.length > 0) onFrame('data', apply)
+  }
 }
 
 export function pauseView(): void {
   if (paused.get() === undefined) paused.set({ atMs: viewNow.get(), events: ring.next })
 }
 export function resumeView(): void {
+  if (sourceKind.get() !== 'LIVE') {
+    leaveRecording()
+    return
+  }
   if (paused.get() === undefined) return
   paused.set(undefined)
   asOf.set(undefined)
@@ -268,3 +260,10 @@ export function resumeView(): void {
   shown.set({ view: latest.get(), until: ring.next })
 }
 export const togglePause = (): void => (paused.get() === undefined ? pauseView() : resumeView())
+
+/** The same screen of the cluster that runs now. */
+function leaveRecording(): void {
+  const url = new URL(location.href)
+  for (const key of ['rec', 'at']) url.searchParams.delete(key)
+  location.assign(url)
+}

@@ -2,12 +2,16 @@
  * The token that allows changes. It is printed when the console starts, as part of an address; the page takes it out of
  * the address at once, so that a copied link does not carry it.
  */
+import { VIEWER_PREFIX } from '../../shared/inspection/api.ts'
 import { createCell } from './cell.ts'
 
 const KEY = 'quorumscope.token'
 const PARAMETER = 'token'
 
 export const token = createCell<string | undefined>(undefined)
+
+export const isViewer = (known: string | undefined): boolean => known?.startsWith(VIEWER_PREFIX) === true
+export const VIEWER_WHY = "This tab carries a viewer's token: it looks and changes nothing."
 
 /** Reads the token from `#token=` or `?token=`, else from storage. Called once, before the router reads the address. */
 export function takeToken(): void {

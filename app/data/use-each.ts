@@ -1,7 +1,5 @@
 /** The same question to several nodes at once; a slow or dead one delays only its own answer. */
 import { type UseQueryOptions, useQueries } from '@tanstack/react-query'
-import { useCell } from './cell.ts'
-import { asOf } from './store.ts'
 
 export interface EachAnswer<T> {
   readonly node: number
@@ -20,13 +18,11 @@ export function useEach<T>(
   asked: (node: number) => boolean = () => true,
 ): EachAnswer<T>[] {
   const answers = useQueries({ queries: nodes.map(node => ({ ...question(node), enabled: asked(node) })) })
-  // What was asked at another time says nothing of the moment that is shown.
-  const past = useCell(asOf) !== undefined
   return nodes.map((node, index) => {
     const answer = answers[index]!
     return {
       node,
-      data: past ? undefined : (answer.data as T | undefined),
+      data: answer.data as T | undefined,
       error: answer.error,
       answeredMs: answer.dataUpdatedAt,
       loading: answer.isPending,

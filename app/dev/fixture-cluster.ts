@@ -392,7 +392,14 @@ export class FixtureCluster {
       timestamp: nowUs(),
       positionBytes: number * 8 * BATCH_BYTES,
     }))
-    return { reporter: this.reporter(node), startOffset: base, entries, trailingBytes: 0 }
+    return {
+      reporter: this.reporter(node),
+      startOffset: base,
+      total: entries.length,
+      matching: entries.length,
+      entries,
+      trailingBytes: 0,
+    }
   }
 
   batches(node: number, partition: number, base: string, from: number, limit: number): BatchesSnapshot {

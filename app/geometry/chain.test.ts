@@ -81,9 +81,34 @@ describe('chainLayout', () => {
         }
         expect(end).toBeLessThanOrEqual(50 + width + 1e-6)
         for (const bar of layout.bars) expect(bar.x + bar.width).toBeLessThanOrEqual(50 + width + 1e-6)
-        expect(layout.hidden + layout.columns.length).toBe(sizes.length)
+        expect(layout.older.columns + layout.columns.length + layout.newer.columns).toBe(sizes.length)
       }),
     )
+  })
+})
+
+describe('a chain of 10,000 segments', () => {
+  const chain = Array.from({ length: 10_000 }, (_, at) => segment(String(at * 7), 100 + (at % 3), at < 9_999))
+  const nodes = [0, 1, 2].map(node => ({ node, segments: chain }))
+  const whole = chain.reduce((sum, item) => sum + item.sizeBytes, 0)
+  const drawn = (chosen?: string) => chainLayout(nodes, 86, 1086, chosen)
+
+  it('is drawn as what the pane has room for, and the rest is counted to the byte', () => {
+    for (const chosen of [undefined, '0', '35000', '69993']) {
+      const { columns, bars, older, newer } = drawn(chosen)
+      expect(columns.length).toBeLessThanOrEqual(1000 / 16)
+      expect(bars.length).toBe(columns.length * 3)
+      expect(older.columns + columns.length + newer.columns).toBe(10_000)
+      expect(older.bytes + newer.bytes + columns.reduce((sum, column) => sum + column.bytes, 0)).toBe(whole)
+    }
+  })
+
+  it('always draws the chosen segment, and the newest where none is chosen', () => {
+    for (const chosen of ['0', '700', '35000', '69300', '69993'])
+      expect(drawn(chosen).columns.map(column => column.startOffset)).toContain(chosen)
+    expect(drawn().newer.columns).toBe(0)
+    expect(drawn('0').older.columns).toBe(0)
+    expect(drawn('35000').columns.at(-1)!.roomBytes).toBe(0)
   })
 })
 

@@ -41,10 +41,15 @@ export interface ChainLayout {
   readonly columns: readonly ChainColumn[]
   readonly bars: readonly ChainBar[]
   readonly pixelsPerByte: number
-  /** Columns left out on the left because they would be narrower than MIN_COLUMN; their bytes are stated instead. */
-  readonly hidden: number
-  readonly hiddenBytes: number
-  readonly hiddenWidth: number
+  /** What is left out because columns would be narrower than MIN_COLUMN; its bytes are stated instead. */
+  readonly older: Hidden
+  readonly newer: Hidden
+}
+/** Columns left out at one end, and the width of the band that says so. */
+export interface Hidden {
+  readonly columns: number
+  readonly bytes: number
+  readonly width: number
 }
 
 const GAP = 2
@@ -54,7 +59,8 @@ const HIDDEN_BAND = 64
 const ROOM_SHARE_MAX = 0.5
 const ROOM_CUT_SHARE = 0.12
 
-export function chainLayout(inputs: readonly ChainInput[], left: number, right: number): ChainLayout {
+/** @param chosen start offset of a segment that must not be left out; otherwise the newest are kept */
+export function chainLayout(inputs: readonly ChainInput[], left: number, right: number, chosen?: string): ChainLayout {
   const starts = [...new Set(inputs.flatMap(input => input.segments.map(segment => segment.startOffset)))].sort(
     byNumber,
   )
@@ -68,28 +74,30 @@ export function chainLayout(inputs: readonly ChainInput[], left: number, right: 
     }
   }
   const width = Math.max(0, right - left)
-  let shown = starts
-  let hiddenBytes = 0
-  // Drop from the old end until what is left is wide enough to be told apart.
-  while (shown.length > 1 && shown.length * (MIN_COLUMN + GAP) + (hiddenBytes > 0 ? HIDDEN_BAND : 0) > width) {
-    hiddenBytes += largest.get(shown[0]!)!.bytes
-    shown = shown.slice(1)
-  }
-  const hidden = starts.length - shown.length
-  const hiddenWidth = hidden > 0 ? HIDDEN_BAND : 0
+  const [first, end] = windowOf(starts.length, width, chosen === undefined ? -1 : starts.indexOf(chosen))
+  const shown = starts.slice(first, end)
+  const hiddenAt = (some: readonly string[]): Hidden => ({
+    columns: some.length,
+    bytes: some.reduce((sum, start) => sum + largest.get(start)!.bytes, 0),
+    width: some.length > 0 ? HIDDEN_BAND : 0,
+  })
+  const older = hiddenAt(starts.slice(0, first))
+  const newer = hiddenAt(starts.slice(end))
 
   const dataBytes = shown.reduce((sum, start) => sum + largest.get(start)!.bytes, 0)
   const last = shown.at(-1)
   const tail = last === undefined ? undefined : largest.get(last)!
-  const active = inputs.some(input => input.segments.some(segment => segment.startOffset === last && !segment.sealed))
+  const active =
+    newer.columns === 0 &&
+    inputs.some(input => input.segments.some(segment => segment.startOffset === last && !segment.sealed))
   const roomBytes = tail && active ? Math.max(0, tail.room - tail.bytes) : 0
   const roomToScale = roomBytes <= Math.max(dataBytes, 1) * ROOM_SHARE_MAX
-  const space = Math.max(1, width - hiddenWidth - GAP * Math.max(0, shown.length - 1))
+  const space = Math.max(1, width - older.width - newer.width - GAP * Math.max(0, shown.length - 1))
   const fixedRoom = roomBytes > 0 && !roomToScale ? Math.round(space * ROOM_CUT_SHARE) : 0
   const scaledBytes = dataBytes + (roomToScale ? roomBytes : 0)
   const pixelsPerByte = scaledBytes > 0 ? (space - fixedRoom) / scaledBytes : 0
 
-  let x = left + hiddenWidth
+  let x = left + older.width
   const columns = shown.map((startOffset, index): ChainColumn => {
     const { bytes } = largest.get(startOffset)!
     const isLast = index === shown.length - 1
@@ -110,11 +118,12 @@ export function chainLayout(inputs: readonly ChainInput[], left: number, right: 
     return column
   })
 
+  const columnOf = new Map(shown.map((start, column) => [start, column]))
   const bars: ChainBar[] = []
   for (const input of inputs) {
     for (const segment of input.segments) {
-      const column = shown.indexOf(segment.startOffset)
-      if (column < 0) continue
+      const column = columnOf.get(segment.startOffset)
+      if (column === undefined) continue
       const place = columns[column]!
       bars.push({
         node: input.node,
@@ -127,7 +136,18 @@ export function chainLayout(inputs: readonly ChainInput[], left: number, right: 
       })
     }
   }
-  return { columns, bars, pixelsPerByte, hidden, hiddenBytes, hiddenWidth }
+  return { columns, bars, pixelsPerByte, older, newer }
+}
+
+/** First and end of the columns that are wide enough to be told apart: the newest, or those around the chosen one. */
+function windowOf(count: number, width: number, chosen: number): [first: number, end: number] {
+  const room = (bands: number): number => Math.max(1, Math.floor((width - bands * HIDDEN_BAND) / (MIN_COLUMN + GAP)))
+  if (count <= Math.max(1, Math.floor(width / (MIN_COLUMN + GAP)))) return [0, count]
+  const atEnd = count - room(1)
+  if (chosen < 0 || chosen >= atEnd) return [atEnd, count]
+  if (chosen < room(1)) return [0, room(1)]
+  const first = chosen - Math.floor(room(2) / 2)
+  return [first, Math.min(count, first + room(2))]
 }
 
 const byNumber = (a: string, b: string): number =>

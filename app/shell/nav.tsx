@@ -11,7 +11,10 @@ const SCREENS = [
     heading: 'Watch',
     links: [
       { to: '/cluster', name: 'Cluster' },
+      { to: '/load', name: 'Load' },
+      { to: '/timeline', name: 'Timeline' },
       { to: '/recoveries', name: 'Recoveries' },
+      { to: '/recordings', name: 'Recordings' },
     ],
   },
   {
@@ -19,9 +22,23 @@ const SCREENS = [
     links: [
       { to: '/partitions', name: 'Partitions' },
       { to: '/superblocks', name: 'Superblocks' },
+      { to: '/wal', name: 'WAL' },
     ],
   },
-  { heading: 'Writes', links: [{ to: '/forwards', name: 'Forwards' }] },
+  {
+    heading: 'Writes',
+    links: [
+      { to: '/clients', name: 'Clients' },
+      { to: '/forwards', name: 'Forwards' },
+    ],
+  },
+  {
+    heading: 'Try',
+    links: [
+      { to: '/drills', name: 'Drills' },
+      { to: '/bench', name: 'Benchmarks' },
+    ],
+  },
   { heading: 'Page', links: [{ to: '/settings', name: 'Settings' }] },
 ] as const
 

@@ -5,6 +5,10 @@ import { ClusterBar } from '../screens/cluster/cluster-bar.tsx'
 
 const TITLES: Readonly<Record<string, string>> = {
   '/cluster': 'Cluster',
+  '/load': 'Load',
+  '/bench': 'Benchmarks',
+  '/wal/$node': 'WAL',
+  '/clients': 'Clients',
   '/cluster/nodes/$node': 'Node',
   '/partitions': 'Partitions',
   '/partitions/$s/$t/$p': 'Partition',

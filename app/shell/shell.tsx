@@ -1,13 +1,14 @@
 import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
-import { commandList, type Go, helpOpen, paletteOpen } from '../commands.ts'
+import { commandList, explainOpen, type Go, helpOpen, paletteOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
 import { addressNotes, dismissAddressNotes } from '../data/notices.ts'
-import { asOf, paused } from '../data/store.ts'
+import { asOf, connection, resumeView, sourceKind } from '../data/store.ts'
+import { followMoment } from '../data/when.ts'
 import { type Command, pressedKey } from '../keys.ts'
 import { prefs } from '../prefs.ts'
 import { ErrorBoundary } from '../ui/error-boundary.tsx'
-import { clock } from '../ui/format.ts'
+import { clock, visible } from '../ui/format.ts'
 import { GlyphSprite } from '../ui/glyph.tsx'
 import { PoliteLine, Toasts } from '../ui/toasts.tsx'
 import { LogDrawer } from './log-drawer.tsx'
@@ -18,6 +19,7 @@ import { TopBar } from './top-bar.tsx'
 
 const Palette = lazy(() => import('./palette.tsx'))
 const Help = lazy(() => import('./help.tsx'))
+const Explain = lazy(() => import('../explain/explain.tsx'))
 
 export function Shell() {
   const navigate = useNavigate()
@@ -26,6 +28,10 @@ export function Shell() {
     else void navigate({ to: `/${to.screen}` })
   }
   useShortcuts(() => commandList(go))
+  useEffect(
+    () => followMoment(at => void navigate({ to: '.', search: old => ({ ...old, at }), replace: true })),
+    [navigate],
+  )
   return (
     <>
       <GlyphSprite />
@@ -44,6 +50,7 @@ export function Shell() {
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
         <main className="main" id="main" tabIndex={0}>
           <AddressNotes />
+          <RecordingNote />
           <AsOfNote />
           <ErrorBoundary what="This screen">
             <Outlet />
@@ -62,23 +69,66 @@ export function Shell() {
 /** Above every screen while it shows the past. */
 function AsOfNote() {
   const past = useCell(asOf)
-  const frozen = useCell(paused)
+  const recorded = useCell(sourceKind) !== 'LIVE'
   const screen = useRouterState({ select: state => state.matches.at(-1)?.routeId })
-  if (past === undefined) return null
+  if (past === undefined || screen === '/recordings') return null
   return (
-    <p className="as-of-note" role="status">
+    <p className="as-of-note" role="status" data-testid="as-of-note">
       <b>As of {clock(past.atMs)}.</b>{' '}
-      {screen === '/cluster'
-        ? 'Slots and links are asked of the nodes and not kept: they are left out.'
-        : `What this screen asks of the nodes is not kept in history: it is as of the pause, ${clock(frozen?.atMs ?? past.atMs)}.`}
+      {screen === '/drills' || screen === '/drills/$id'
+        ? 'Drills are of no moment: they are as they are now.'
+        : screen === '/timeline'
+          ? 'Nothing later is drawn.'
+          : `What nodes answer is what they had last answered by then${recorded ? '' : ', from the recording of this run'}; a rate is told of the present only.`}
     </p>
   )
 }
+
+/** A recording says that it is one, from when to when, and what it does not hold. */
+function RecordingNote() {
+  const link = useCell(connection)
+  if (link.state !== 'recorded') return null
+  if (link.problem) {
+    return (
+      <div
+        className="verdict bad recording-note"
+        role="alert"
+        data-testid="recording-problem"
+        data-code={link.problem.code}
+      >
+        <b>This recording is not shown.</b> {visible(link.problem.message)} {link.problem.advice}
+        <button type="button" className="btn small push" onClick={resumeView}>
+          Go live
+        </button>
+      </div>
+    )
+  }
+  return (
+    <details className="recording-note" data-testid="recording-note" data-loading={link.loading}>
+      <summary>
+        <b>This is a recording{link.name === '' ? '' : ` of ${visible(link.name)}`}.</b>{' '}
+        {link.loading
+          ? 'It is being read.'
+          : `${day(link.fromMs)} ${clock(link.fromMs)} to ${clock(link.toMs)}. It can be looked at, and nothing in it can be changed.`}{' '}
+        {link.notes.length > 0 && 'What it leaves out.'}
+      </summary>
+      <ul>
+        {link.notes.map(note => (
+          <li key={note}>{visible(note)}</li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+const day = (ms: number): string =>
+  new Date(ms).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
 
 /** The palette and the help sheet are fetched when first asked for. */
 function Sheets(props: { commands: () => Command[] }) {
   const palette = useCell(paletteOpen)
   const help = useCell(helpOpen)
+  const explain = useCell(explainOpen)
   const [wanted, setWanted] = useState({ palette: false, help: false })
   if ((palette && !wanted.palette) || (help && !wanted.help)) {
     setWanted({ palette: wanted.palette || palette, help: wanted.help || help })
@@ -86,6 +136,7 @@ function Sheets(props: { commands: () => Command[] }) {
   return (
     <Suspense fallback={null}>
       {wanted.palette && <Palette commands={palette ? props.commands() : []} />}
+      {explain && <Explain onClose={() => explainOpen.set(false)} />}
       {wanted.help && <Help commands={help ? props.commands() : []} />}
     </Suspense>
   )
@@ -99,7 +150,8 @@ function useShortcuts(commands: () => Command[]): void {
       const target = event.target as HTMLElement
       const typing = target.matches('input, textarea, select, [contenteditable]')
       const single = !key.startsWith('Mod+')
-      if (single && (typing || !prefs.get().singleKeys || paletteOpen.get() || helpOpen.get())) return
+      if (single && (typing || !prefs.get().singleKeys || paletteOpen.get() || helpOpen.get() || explainOpen.get()))
+        return
       // Space on a button presses that button.
       if (key === ' ' && target.closest('button, a, [role="menuitemradio"], summary')) return
       const command = commands().find(item => item.key === key)
@@ -121,8 +173,8 @@ function AddressNotes() {
       <span>
         {notes.map(note => (
           <span key={`${note.key} ${note.value}`}>
-            The address says <code>{`${note.key}=${note.value}`}</code>, which the screen {note.screen} does not know;
-            its default is shown.{' '}
+            The address says <code>{visible(`${note.key}=${note.value}`)}</code>, which the screen {note.screen} does
+            not know; its default is shown.{' '}
           </span>
         ))}
       </span>

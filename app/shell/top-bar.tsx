@@ -1,9 +1,20 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { livenessOf, replicaIds } from '../../shared/inspection/belief.ts'
-import { helpOpen } from '../commands.ts'
+import { explainOpen, helpOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
-import { connection, delayMs, latest, paused, realNow, retryNow, shown, togglePause } from '../data/store.ts'
-import { token } from '../data/token.ts'
+import {
+  asOf,
+  connection,
+  delayMs,
+  latest,
+  paused,
+  realNow,
+  retryNow,
+  shown,
+  sourceKind,
+  togglePause,
+} from '../data/store.ts'
+import { isViewer, token, VIEWER_WHY } from '../data/token.ts'
 import { keyWord } from '../keys.ts'
 import { prefs, setTheme, type Theme } from '../prefs.ts'
 import { duration } from '../ui/format.ts'
@@ -22,6 +33,7 @@ const THEMES: readonly { readonly value: Theme; readonly label: string }[] = [
 export function TopBar(props: { children: ReactNode }) {
   const name = useCell(shown, state => state.view.name)
   const frozen = useCell(paused)
+  const recorded = useCell(sourceKind) !== 'LIVE'
   const { theme } = useCell(prefs)
   return (
     <header className="topbar">
@@ -29,10 +41,11 @@ export function TopBar(props: { children: ReactNode }) {
       <span className="strong nowrap">{name}</span>
       {props.children}
       <span className="push" />
-      <AccessChip />
+      {!recorded && <AccessChip />}
       <button type="button" className="btn small" aria-pressed={frozen !== undefined} onClick={togglePause}>
         <Glyph name={frozen === undefined ? 'pause' : 'play'} />
-        {frozen === undefined ? 'Pause view' : 'Resume view'} <kbd>{keyWord(' ')}</kbd>
+        {recorded ? 'Leave the recording' : frozen === undefined ? 'Pause view' : 'Resume view'}{' '}
+        <kbd>{keyWord(' ')}</kbd>
       </button>
       <Picker
         name={`Theme: ${theme}`}
@@ -42,6 +55,14 @@ export function TopBar(props: { children: ReactNode }) {
         onChange={value => setTheme(value as Theme)}
         testId="theme"
       />
+      <button
+        type="button"
+        className="btn small wide-only"
+        aria-haspopup="dialog"
+        onClick={() => explainOpen.set(true)}
+      >
+        Explain
+      </button>
       <button
         className="iconbtn"
         type="button"
@@ -62,8 +83,25 @@ function SourceChip() {
   const link = useCell(connection)
   // Also while the view is paused: this says what the page hears, not what it shows.
   const view = useCell(latest)
+  const past = useCell(asOf) !== undefined
   const delay = useCell(delayMs, value => (value === undefined ? undefined : Math.round(value)))
   const now = useCell(realNow, seconds) * 1000
+  if (link.state === 'recorded') {
+    return (
+      <span className="source" data-testid="source">
+        <b>RECORDING</b>
+        <span>{link.loading ? 'being read' : 'read-only'}</span>
+      </span>
+    )
+  }
+  if (past) {
+    return (
+      <span className="source" data-testid="source">
+        <b>LIVE</b>
+        <span>the past is shown</span>
+      </span>
+    )
+  }
   if (link.state === 'lost') {
     const wait = Math.max(0, Math.ceil((link.retryAtMs - now) / 1000))
     return (
@@ -111,7 +149,7 @@ function AccessChip() {
       </span>
     )
   }
-  if (known !== undefined) {
+  if (known !== undefined && !isViewer(known)) {
     return (
       <span className="chip wide-only" title="Changes are allowed: the token printed at start is known to this browser">
         <Glyph name="ok" state="ok" />
@@ -121,9 +159,16 @@ function AccessChip() {
   }
   return (
     <>
-      <button type="button" className="btn small" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+      <button
+        type="button"
+        className="btn small"
+        aria-haspopup="dialog"
+        data-testid="access"
+        title={known === undefined ? undefined : `${VIEWER_WHY} Enter the operator's token to act.`}
+        onClick={() => setAsking(true)}
+      >
         <Glyph name="lock" state="none" />
-        Enter token
+        {known === undefined ? 'Enter token' : 'Viewer'}
       </button>
       {asking && (
         <Suspense>

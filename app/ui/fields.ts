@@ -10,13 +10,15 @@ import {
   MESSAGE_HEADER_BYTES,
   messageHeaderLayout,
 } from '../../shared/protocol/batch.ts'
+import { HEADER_BYTES, prepareLayout } from '../../shared/protocol/headers.ts'
+import { operationName } from '../../shared/protocol/operations.ts'
 import {
   SUPERBLOCK_CHECKSUM_BYTES,
   SUPERBLOCK_HEADER_BYTES,
   superblockHeaderLayout,
   vsrStateLayouts,
 } from '../../shared/storage/superblock-record.ts'
-import { grouped, timestamp } from './format.ts'
+import { grouped, timestamp, visible } from './format.ts'
 
 export interface ByteField {
   /** Unique in its map, usable in an address: `batchLength`, `m3.payloadLength`. */
@@ -136,7 +138,7 @@ export function asText(bytes: Uint8Array, limit = TEXT_SHOWN): string {
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    const line = text.replace(/\s+/g, ' ')
+    const line = visible(text.replace(/\s+/g, ' '))
     return line.length > limit ? `${line.slice(0, limit)}…` : line
   } catch {
     return `${grouped(bytes.length)} bytes, binary`
@@ -184,6 +186,20 @@ export function superblockFields(bytes: Uint8Array): ByteField[] {
     })
   }
   return list
+}
+
+/** A prepare at byte 0: its header, and its body as one field. */
+export function prepareFields(bytes: Uint8Array): ByteField[] {
+  const list = fieldsOf(prepareLayout, bytes, 0, '', (name, value) => {
+    if (name === 'timestamp') return timestamp(value as bigint)
+    if (name === 'checksum' || name === 'checksumBody' || name === 'parent' || name === 'requestChecksum')
+      return hex(value, 16)
+    if (name === 'cluster' || name === 'client') return hex(value, 32)
+    if (name === 'operation') return `${value} ${operationName(value as number) ?? 'unknown'}`
+    return plain(value)
+  })
+  if (list.length === 0 || bytes.length === HEADER_BYTES) return list
+  return [...list, bytesField('body', 'body', bytes, HEADER_BYTES, bytes.length - HEADER_BYTES)]
 }
 
 /** The field that owns a byte. */

@@ -113,6 +113,7 @@ const symbols = {
       <circle cx="8" cy="12.4" r="1" fill="currentColor" />
     </>
   ),
+  flag: <path d="M4 2v12M4 3h8.5L10 6l2.5 3H4z" fill="none" stroke="currentColor" strokeWidth="1.5" />,
   pause: <path d="M4 3h3v10H4zM9 3h3v10H9z" fill="currentColor" />,
   play: <path d="M4 2.5 13 8l-9 5.5z" fill="currentColor" />,
   first: (

@@ -1,43 +1,46 @@
-import { DropdownMenu } from 'radix-ui'
-import type { ReactNode } from 'react'
+/** One of many: a field that opens a menu. The menu is fetched when it is likely to be opened: most never are. */
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 
 export interface PickerOption {
   readonly value: string
   readonly label: ReactNode
   readonly hint?: ReactNode
 }
+export interface PickerProps {
+  readonly name: string
+  readonly value: string
+  readonly shown: ReactNode
+  readonly options: readonly PickerOption[]
+  readonly onChange: (value: string) => void
+  readonly testId?: string
+}
 
-/** One of many: a field that opens a menu. Radix keeps focus, arrows and type-ahead right. */
-export function Picker(props: {
-  name: string
-  value: string
-  shown: ReactNode
-  options: readonly PickerOption[]
-  onChange: (value: string) => void
-  testId?: string
-}) {
+const load = () => import('./picker-menu.tsx')
+const Menu = lazy(load)
+
+export function Picker(props: PickerProps) {
+  const [opened, setOpened] = useState(false)
+  const closed = (
+    <button
+      type="button"
+      className="field select"
+      aria-label={props.name}
+      aria-haspopup="menu"
+      data-testid={props.testId}
+      onPointerEnter={() => void load()}
+      onFocus={() => void load()}
+      onClick={() => setOpened(true)}
+      onKeyDown={event => {
+        if (event.key === 'ArrowDown') setOpened(true)
+      }}
+    >
+      {props.shown}
+    </button>
+  )
+  if (!opened) return closed
   return (
-    <DropdownMenu.Root>
-      <DropdownMenu.Trigger asChild>
-        <button type="button" className="field select" aria-label={props.name} data-testid={props.testId}>
-          {props.shown}
-        </button>
-      </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content className="menu" align="start" sideOffset={4} collisionPadding={8}>
-          <DropdownMenu.RadioGroup value={props.value} onValueChange={props.onChange}>
-            {props.options.map(option => (
-              <DropdownMenu.RadioItem key={option.value} value={option.value} className="menu-item">
-                <span className="menu-mark" aria-hidden="true">
-                  <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
-                </span>
-                <span className="menu-label">{option.label}</span>
-                {option.hint !== undefined && <span className="menu-hint">{option.hint}</span>}
-              </DropdownMenu.RadioItem>
-            ))}
-          </DropdownMenu.RadioGroup>
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
+    <Suspense fallback={closed}>
+      <Menu {...props} />
+    </Suspense>
   )
 }

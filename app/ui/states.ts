@@ -92,6 +92,9 @@ const factGlyphs: Readonly<Record<string, Pick<Look, 'glyph' | 'colour'>>> = {
   view_adopted: { glyph: 'backup', colour: 'backup' },
   probe_started: { glyph: 'recover', colour: 'recover' },
   repair_started: { glyph: 'recover', colour: 'recover' },
+  start_view_change_sent: { glyph: 'svc', colour: 'change' },
+  do_view_change_sent: { glyph: 'dvc', colour: 'change' },
+  start_view_sent: { glyph: 'sv', colour: 'primary' },
   start_view_change_received: { glyph: 'svc', colour: 'change' },
   do_view_change_received: { glyph: 'dvc', colour: 'change' },
 }

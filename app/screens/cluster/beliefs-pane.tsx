@@ -1,6 +1,6 @@
 /** Who believes what: rows are reporters, and nothing is averaged. Below, the votes or the pipeline of the chosen group. */
 import type { BeliefMatrix, BeliefRow } from '../../../shared/inspection/belief.ts'
-import { beliefMatrix, replicaIds } from '../../../shared/inspection/belief.ts'
+import { beliefMatrix, primaryOf, replicaIds } from '../../../shared/inspection/belief.ts'
 import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
 import type { ClusterView } from '../../../shared/inspection/view.ts'
 import { groupName } from '../../names.ts'
@@ -11,6 +11,7 @@ import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { beliefLook, livenessWord } from '../../ui/states.ts'
+import { TableSave } from '../../ui/table-save.tsx'
 
 export function BeliefsPane(props: {
   view: ClusterView
@@ -20,7 +21,31 @@ export function BeliefsPane(props: {
   const now = useNowSeconds()
   const matrix = beliefMatrix(props.view, props.group, now)
   return (
-    <Pane title="Who believes what" label="each row is one node's own report" className="p-beliefs" testId="beliefs">
+    <Pane
+      title="Who believes what"
+      label="each row is one node's own report"
+      className="p-beliefs"
+      testId="beliefs"
+      actions={
+        <span className="push">
+          <TableSave
+            name="beliefs"
+            rows={matrix.rows.flatMap(row => row.beliefs.map(belief => ({ row, belief })))}
+            columns={[
+              { id: 'group', data: () => groupName(props.group) },
+              { id: 'reporter', data: ({ row }) => row.reporter },
+              { id: 'liveness', data: ({ row }) => row.liveness },
+              { id: 'ageMs', data: ({ row }) => row.ageMs },
+              { id: 'about', data: ({ belief }) => belief.about },
+              { id: 'belief', data: ({ belief }) => belief.word },
+              { id: 'view', data: ({ belief }) => belief.view },
+              { id: 'disagrees', data: ({ belief }) => belief.disagrees },
+              { id: 'why', data: ({ belief }) => belief.why },
+            ]}
+          />
+        </span>
+      }
+    >
       <Scroll name="Beliefs, votes and pipeline">
         <Matrix matrix={matrix} ids={replicaIds(props.view)} />
         <Disagreements matrix={matrix} />
@@ -123,6 +148,21 @@ function Votes(props: {
           SVC <b>{group.votes.startViewChange.length}</b>, DVC <b>{group.votes.doViewChange.length}</b> of{' '}
           {group.quorums.viewChange}
         </span>
+        <TableSave
+          name="votes"
+          rows={ids}
+          columns={[
+            { id: 'group', data: () => groupName(props.group) },
+            { id: 'view', data: () => group.view },
+            { id: 'collector', data: () => collector },
+            { id: 'voter', data: id => id },
+            { id: 'startViewChange', data: id => group.votes.startViewChange.includes(id) },
+            { id: 'doViewChange', data: id => votes.has(id) },
+            { id: 'logView', data: id => votes.get(id)?.logView },
+            { id: 'op', data: id => decimalOf(votes.get(id)?.op) },
+            { id: 'commit', data: id => decimalOf(votes.get(id)?.commit) },
+          ]}
+        />
       </div>
       <table className="table votes" data-testid="votes">
         <thead>
@@ -177,24 +217,37 @@ function Pipeline(props: {
   group: string
   details: ReadonlyMap<number, { readonly group: GroupSnapshotJson }>
 }) {
-  const leader = [...props.details].find(
-    ([, detail]) => detail.group.role === 'primary' && detail.group.status === 'normal',
-  )
+  // Whom the live majority says: a dead node goes on saying that it leads.
+  const verdict = primaryOf(props.view, props.group, useNowSeconds())
+  const leader = verdict.kind === 'primary' ? verdict.node : undefined
   const ids = replicaIds(props.view)
-  const group = leader?.[1].group
+  const group = leader === undefined ? undefined : props.details.get(leader)?.group
   const shown = group?.pipeline.slice(0, 4) ?? []
   return (
-    <>
+    <div data-testid="in-flight">
       <div className="pane-head sub">
         <h3>In flight</h3>
         <span className="label">
-          {leader ? `${groupName(props.group)}, by node-${leader[0]}, its primary` : 'no node says that it leads'}
+          {leader === undefined ? 'nobody leads' : `${groupName(props.group)}, by node-${leader}, its primary`}
         </span>
         {group && (
           <span className="push small ink-1">
             <b>{group.pipeline.length}</b> prepared, <b>{group.requestQueue}</b> queued, quorum{' '}
             <b>{group.quorums.replication}</b>
           </span>
+        )}
+        {group && shown.length > 0 && (
+          <TableSave
+            name="in flight"
+            rows={group.pipeline}
+            columns={[
+              { id: 'group', data: () => groupName(props.group) },
+              { id: 'op', data: entry => decimalOf(entry.op) },
+              { id: 'acknowledgedBy', data: entry => entry.acks.join(' ') },
+              { id: 'quorum', data: entry => entry.quorum },
+              { id: 'checksum', data: entry => entry.checksum },
+            ]}
+          />
         )}
       </div>
       {shown.length > 0 ? (
@@ -235,14 +288,16 @@ function Pipeline(props: {
         </table>
       ) : (
         <p className="note micro">
-          {leader
+          {leader !== undefined
             ? 'Every prepare is committed: nothing waits for an acknowledgement.'
             : 'Without a primary nothing is prepared; what was in flight waits for the next view.'}
         </p>
       )}
-    </>
+    </div>
   )
 }
+
+const decimalOf = (text: string | undefined): bigint | undefined => (text === undefined ? undefined : BigInt(text))
 
 const TAIL = 6
 

@@ -1,25 +1,29 @@
-import { useMemo } from 'react'
-import { replicaIds } from '../../../shared/inspection/belief.ts'
+import { lazy, Suspense, useMemo } from 'react'
 import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { actOnNode, useForbidden } from '../../data/actions.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
-import { connection, shown } from '../../data/store.ts'
+import { asOf, connection, shown } from '../../data/store.ts'
 import { useEach } from '../../data/use-each.ts'
+import { useReplicaIds } from '../../data/use-replica-ids.ts'
 import { METADATA } from '../../names.ts'
 import { useNowSeconds } from '../../ui/age.tsx'
-import { clockShort, duration } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
+import { Now, type NowWords } from '../../ui/now.tsx'
+import { Pane } from '../../ui/pane.tsx'
+import { Skeleton } from '../../ui/problem.tsx'
 import { BeliefsPane } from './beliefs-pane.tsx'
-import { GroupsPane } from './groups-pane.tsx'
 import { LoadPane } from './load-pane.tsx'
 import { NodesPane } from './nodes-pane.tsx'
 import { RingPane } from './ring-pane.tsx'
 import { useSelection } from './selection.ts'
-import { type Situation, situationOf } from './situation.ts'
+import { disconnected, situationOf } from './situation.ts'
 import { useLinks } from './use-links.ts'
 import './cluster.css'
+
+/** A moment after the ring: its rows come with a list for thousands of groups, and the first screen has a budget. */
+const GroupsPane = lazy(() => import('./groups-pane.tsx'))
 
 type Details = ReadonlyMap<number, { readonly group: GroupSnapshotJson; readonly atMs: number }>
 
@@ -34,7 +38,7 @@ export default function ClusterScreen() {
     <>
       <h1 className="sr">Cluster</h1>
       <div className="screen cl">
-        <Now group={selected} details={details} nothingHere={group === undefined} />
+        <Lead group={selected} details={details} nothingHere={group === undefined} />
         <div className="r1 inner-scroll">
           <RingPane
             view={view}
@@ -55,13 +59,21 @@ export default function ClusterScreen() {
           />
         </div>
         <div className="r2">
-          <GroupsPane
-            view={view}
-            group={selected}
-            onGroup={id =>
-              change(id === METADATA ? { plane: 'metadata', group: undefined } : { plane: 'partitions', group: id })
+          <Suspense
+            fallback={
+              <Pane title="Groups" className="p-groups">
+                <Skeleton what="groups" rows={6} />
+              </Pane>
             }
-          />
+          >
+            <GroupsPane
+              view={view}
+              group={selected}
+              onGroup={id =>
+                change(id === METADATA ? { plane: 'metadata', group: undefined } : { plane: 'partitions', group: id })
+              }
+            />
+          </Suspense>
           <LoadPane />
         </div>
       </div>
@@ -72,7 +84,7 @@ export default function ClusterScreen() {
 /** The metadata group comes whole with every snapshot; a partition group is asked for, at each node that lives. */
 function useDetails(group: string): Details {
   const nodes = useCell(shown, state => state.view.nodes)
-  const ids = useCell(shown, state => replicaIds(state.view), sameNumbers)
+  const ids = useReplicaIds()
   const alive = ids.filter(id => nodes.get(id)?.process?.state === 'running')
   const answers = useEach(group === METADATA ? [] : alive, id => queries.group(id, group))
   return useMemo(() => {
@@ -91,12 +103,11 @@ function useDetails(group: string): Details {
     return details
   }, [group, nodes, answers])
 }
-const sameNumbers = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((value, index) => value === b[index])
-
-function Now(props: { group: string; details: Details; nothingHere: boolean }) {
+function Lead(props: { group: string; details: Details; nothingHere: boolean }) {
   const view = useCell(shown, state => state.view)
   const link = useCell(connection)
+  // What was known of a moment stays true while nobody answers now.
+  const lost = useCell(asOf) === undefined && link.state === 'lost' ? link : undefined
   const now = useNowSeconds()
   const forbidden = useForbidden()
   const timerOf = (node: number, name: string): number | undefined => {
@@ -104,17 +115,9 @@ function Now(props: { group: string; details: Details; nothingHere: boolean }) {
     const timer = detail?.group.timers.find(item => item.name === name && item.ticking)
     return timer && detail ? Math.max(0, timer.remainingMs - Math.max(0, now - detail.atMs)) : undefined
   }
-  const situation: Situation =
-    link.state === 'lost'
-      ? {
-          tone: 'bad',
-          glyph: 'drop',
-          colour: 'danger',
-          label: 'Console',
-          what: `Disconnected from the console for ${duration(Math.max(0, now - link.sinceMs))}.`,
-          why: `What is shown is what was known at ${clockShort(link.sinceMs)}; the nodes run on without the console.`,
-          next: 'The page reconnects by itself and asks for everything anew.',
-        }
+  const situation: NowWords =
+    lost !== undefined
+      ? disconnected(lost.sinceMs, now)
       : props.nothingHere
         ? {
             tone: 'plain',
@@ -131,26 +134,11 @@ function Now(props: { group: string; details: Details; nothingHere: boolean }) {
     return state === 'stopped' || state === 'crashed' || state === 'refused'
   })
   return (
-    <section className="now" aria-label="Situation" data-testid="situation" data-tone={situation.tone}>
-      <div className="lead" data-tone={situation.tone}>
-        <Glyph name={situation.glyph} state={situation.colour} large />
-        <div>
-          <span className="label">{situation.label}</span>
-          <p>
-            <b>{situation.what}</b>
-          </p>
-        </div>
-      </div>
-      <div>
-        <span className="label">Why</span>
-        <p title={situation.why}>{situation.why}</p>
-      </div>
-      <div className="next">
-        <div>
-          <span className="label">Next</span>
-          <p title={situation.next}>{situation.next}</p>
-        </div>
-        {down.length > 1 && link.state !== 'lost' && (
+    <Now
+      words={situation}
+      act={
+        down.length > 1 &&
+        lost === undefined && (
           <button
             type="button"
             className="btn small main-act push"
@@ -163,8 +151,8 @@ function Now(props: { group: string; details: Details; nothingHere: boolean }) {
             <Glyph name="play" />
             Start all {down.length}
           </button>
-        )}
-      </div>
-    </section>
+        )
+      }
+    />
   )
 }

@@ -1,4 +1,5 @@
 /** All groups of both planes, a pair of columns a node. The row of the group that the address selects is marked. */
+
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
@@ -15,10 +16,11 @@ import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState, verdictLook } from '../../ui/states.ts'
+import { TableExport } from '../../ui/table-export.tsx'
 
 const ROW = 26
 
-export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (group: string) => void }) {
+export default function GroupsPane(props: { view: ClusterView; group: string; onGroup: (group: string) => void }) {
   const { view } = props
   const now = useNowSeconds()
   const names = useQuery(queries.topics()).data
@@ -46,13 +48,33 @@ export function GroupsPane(props: { view: ClusterView; group: string; onGroup: (
       className="p-groups"
       testId="groups"
       actions={
-        divergence.metadata &&
-        divergence.elsewhere.length > 0 && (
-          <Link to="/forwards" className="chip diverged push" data-testid="planes-diverge">
-            <span className="differs" /> planes diverge: {count(divergence.elsewhere.length, 'group')} not led by node-
-            {divergence.metadata.node}
-          </Link>
-        )
+        <>
+          <span className="push" />
+          {divergence.metadata && divergence.elsewhere.length > 0 && (
+            <Link to="/forwards" className="chip diverged" data-testid="planes-diverge">
+              <span className="differs" /> planes diverge: {count(divergence.elsewhere.length, 'group')} not led by
+              node-
+              {divergence.metadata.node}
+            </Link>
+          )}
+          <TableExport
+            name="groups"
+            rows={groups}
+            columns={[
+              { id: 'group', data: group => groupName(group.group) },
+              { id: 'name', data: group => pathName(names, group.key) ?? '' },
+              ...ids.flatMap(id => [
+                { id: `node${id}.view`, data: (group: (typeof groups)[number]) => group.replicas.get(id)?.view },
+                { id: `node${id}.op`, data: (group: (typeof groups)[number]) => group.replicas.get(id)?.op },
+                {
+                  id: `node${id}.commitMin`,
+                  data: (group: (typeof groups)[number]) => group.replicas.get(id)?.commitMin,
+                },
+                { id: `node${id}.status`, data: (group: (typeof groups)[number]) => group.replicas.get(id)?.status },
+              ]),
+            ]}
+          />
+        </>
       }
     >
       <Scroll ref={box} name="Groups">

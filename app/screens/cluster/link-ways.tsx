@@ -23,21 +23,21 @@ export default function LinkWays({ link, links }: { link: RingLink; links: Links
   const { along } = link
   return (
     <>
-      {there && <Way way={there} a={link.a} b={link.b} along={along} rate={links.rates.get(wayName(there)) ?? 0} />}
+      {there && <Way way={there} a={link.a} b={link.b} along={along} rate={links.rates.get(wayName(there))} />}
       {back && (
         <Way
           way={back}
           a={link.b}
           b={link.a}
           along={{ x: -along.x, y: -along.y }}
-          rate={links.rates.get(wayName(back)) ?? 0}
+          rate={links.rates.get(wayName(back))}
         />
       )}
     </>
   )
 }
 
-function Way(props: { way: LinkStatus; a: Point; b: Point; along: Point; rate: number }) {
+function Way(props: { way: LinkStatus; a: Point; b: Point; along: Point; rate: number | undefined }) {
   const { way, along, rate } = props
   const still = useCell(paused, value => value !== undefined)
   const side = { x: -along.y * ASIDE, y: along.x * ASIDE }
@@ -49,10 +49,12 @@ function Way(props: { way: LinkStatus; a: Point; b: Point; along: Point; rate: n
   const words = faultWords(way)
   const cut = way.faults.some(fault => fault.fault === 'cut' && !fault.commands)
   const gated = way.heldFrames.length > 0 || (way.connected && way.faults.some(fault => fault.fault === 'hold'))
-  const flow = cut ? 'none' : density(rate)
+  const flow = cut ? 'none' : density(rate ?? 0)
   const from = at(0.02)
   const to = at(0.98)
-  const label = `node-${way.from} to node-${way.to}: ${grouped(Math.round(rate))} frames a second${words.length > 0 ? `, ${words.join(', ')}` : ''}${way.heldFrames.length > 0 ? `, ${count(way.heldFrames.length, 'frame')} held` : ''}`
+  const rateWords = rate === undefined ? 'rate not known' : `${grouped(Math.round(rate))} frames a second`
+  const held = way.heldFrames.length > 0 ? [`${count(way.heldFrames.length, 'frame')} held`] : []
+  const label = `node-${way.from} to node-${way.to}: ${[rateWords, ...words, ...held].join(', ')}`
   const turn = (Math.atan2(along.y, along.x) * 180) / Math.PI
   return (
     <g data-testid={`ring-way-${way.from}-${way.to}`} data-held={way.heldFrames.length}>

@@ -13,6 +13,7 @@ import { CopyButton } from '../../ui/copy.tsx'
 import { count, duration, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { TableFoot } from '../../ui/table-export.tsx'
 import {
   faultWords,
   frameGlyph,
@@ -139,64 +140,82 @@ function HeldList({ held }: { held: ReturnType<typeof heldFrames> }) {
   if (held.length === 0) return null
   const rows = heldRows(held)
   return (
-    <table className="table held" data-testid="held-frames">
-      <thead>
-        <tr>
-          <th scope="col">Held frame</th>
-          <th scope="col">way</th>
-          <th scope="col" className="n">
-            for
-          </th>
-          <th scope="col">
-            <span className="sr">Act</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.slice(0, HELD_SHOWN_MAX).map(({ frame, times }) => (
-          <tr key={`${frame.from} ${frame.to} ${frame.number}`} data-testid="held-frame" data-command={frame.command}>
-            <td
-              title={`${frame.command}, ${frame.group === undefined ? 'no group' : groupName(frame.group)}, ${grouped(frame.sizeBytes)} B, frame ${frame.link.ordinal} of ${frame.link.id}`}
-            >
-              <span className="state">
-                <Glyph name={frameGlyph(frame.command)} state="change" />
-                {shortOf(frame.command)}
-                <span className="num">
-                  v{frame.view}
-                  {frame.group === undefined ? '' : ` ${groupName(frame.group)}`}
-                  {times > 1 ? ` ×${times}` : ''}
-                </span>
-              </span>
-            </td>
-            <td className="m">
-              {frame.from}→{frame.to}
-            </td>
-            <td className="n">{duration(Math.max(0, now - msOf(frame.sinceWallUs)))}</td>
-            <td>
-              {frame.first && (
-                <Act
-                  order={{
-                    from: frame.from,
-                    to: frame.to,
-                    action: 'release',
-                    body: { name: frame.hold, count: 1 },
-                  }}
-                  name={`Let ${frame.command} from node-${frame.from} to node-${frame.to} go`}
-                  testId="release-one"
-                >
-                  Let go
-                </Act>
-              )}
-            </td>
-          </tr>
-        ))}
-        {rows.length > HELD_SHOWN_MAX && (
+    <>
+      <table className="table held" data-testid="held-frames">
+        <thead>
           <tr>
-            <td colSpan={4}>{grouped(rows.length - HELD_SHOWN_MAX)} more wait behind these</td>
+            <th scope="col">Held frame</th>
+            <th scope="col">way</th>
+            <th scope="col" className="n">
+              for
+            </th>
+            <th scope="col">
+              <span className="sr">Act</span>
+            </th>
           </tr>
-        )}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.slice(0, HELD_SHOWN_MAX).map(({ frame, times }) => (
+            <tr key={`${frame.from} ${frame.to} ${frame.number}`} data-testid="held-frame" data-command={frame.command}>
+              <td
+                title={`${frame.command}, ${frame.group === undefined ? 'no group' : groupName(frame.group)}, ${grouped(frame.sizeBytes)} B, frame ${frame.link.ordinal} of ${frame.link.id}`}
+              >
+                <span className="state">
+                  <Glyph name={frameGlyph(frame.command)} state="change" />
+                  {shortOf(frame.command)}
+                  <span className="num">
+                    v{frame.view}
+                    {frame.group === undefined ? '' : ` ${groupName(frame.group)}`}
+                    {times > 1 ? ` ×${times}` : ''}
+                  </span>
+                </span>
+              </td>
+              <td className="m">
+                {frame.from}→{frame.to}
+              </td>
+              <td className="n">{duration(Math.max(0, now - msOf(frame.sinceWallUs)))}</td>
+              <td>
+                {frame.first && (
+                  <Act
+                    order={{
+                      from: frame.from,
+                      to: frame.to,
+                      action: 'release',
+                      body: { name: frame.hold, count: 1 },
+                    }}
+                    name={`Let ${frame.command} from node-${frame.from} to node-${frame.to} go`}
+                    testId="release-one"
+                  >
+                    Let go
+                  </Act>
+                )}
+              </td>
+            </tr>
+          ))}
+          {rows.length > HELD_SHOWN_MAX && (
+            <tr>
+              <td colSpan={4}>{grouped(rows.length - HELD_SHOWN_MAX)} more wait behind these</td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+      <TableFoot
+        name="held frames"
+        rows={held}
+        columns={[
+          { id: 'from', data: frame => frame.from },
+          { id: 'to', data: frame => frame.to },
+          { id: 'hold', data: frame => frame.hold },
+          { id: 'command', data: frame => frame.command },
+          { id: 'view', data: frame => frame.view },
+          { id: 'group', data: frame => frame.group && groupName(frame.group) },
+          { id: 'sizeBytes', data: frame => frame.sizeBytes },
+          { id: 'link', data: frame => frame.link.id },
+          { id: 'frame', data: frame => frame.link.ordinal },
+          { id: 'sinceUs', data: frame => BigInt(frame.sinceWallUs) },
+        ]}
+      />
+    </>
   )
 }
 const HELD_SHOWN_MAX = 40

@@ -8,6 +8,7 @@ import { ageMsOf, livenessOf, replicaIds, type Standing, standingOf } from '../.
 import type { GroupSnapshotJson, SuperblocksSnapshot } from '../../../shared/inspection/snapshots.ts'
 import { type ClusterView, msOf, type NodeProcess } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
+import { showsSlots } from '../../data/slots.ts'
 import { type EachAnswer, useEach } from '../../data/use-each.ts'
 import { arcPath, type RingLink, type RingNode, ringLayout } from '../../geometry/ring.ts'
 import { groupName, METADATA } from '../../names.ts'
@@ -15,12 +16,13 @@ import { useNowSeconds } from '../../ui/age.tsx'
 import { ageText, duration, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
-import { Scroll } from '../../ui/scroll.tsx'
+import { Skeleton } from '../../ui/problem.tsx'
 import { nodeState } from '../../ui/states.ts'
 import type { Links } from './use-links.ts'
 
 /** Drawn a moment later than the ring: the first screen has a budget. */
 const LinkWays = lazy(() => import('./link-ways.tsx'))
+const RingTable = lazy(() => import('./ring-table.tsx'))
 
 type SuperblockGroup = SuperblocksSnapshot['groups'][number]
 type Slot = SuperblockGroup['slots'][number]
@@ -42,7 +44,7 @@ const SLOT_HEIGHT = 20
 export function RingPane(props: RingProps) {
   const { view, group } = props
   const ids = replicaIds(view)
-  const slots = useEach(ids, queries.superblocks, id => view.nodes.get(id)?.process?.state === 'running')
+  const slots = useEach(ids, queries.superblocks, id => showsSlots(view.nodes.get(id)))
   const box = useRef<HTMLDivElement>(null)
   const [size, setSize] = useState({ width: 452, height: 420 })
   useLayoutEffect(() => {
@@ -74,7 +76,9 @@ export function RingPane(props: RingProps) {
       }
     >
       {props.table ? (
-        <RingTable {...props} />
+        <Suspense fallback={<Skeleton what="the table" rows={3} />}>
+          <RingTable view={view} group={group} />
+        </Suspense>
       ) : (
         <div className="ringbox" ref={box}>
           <RingPicture {...props} width={size.width} height={size.height} slots={slots} />
@@ -350,65 +354,5 @@ function SlotBox(props: {
         {right}
       </text>
     </g>
-  )
-}
-
-/** The same as words, for whoever reads tables better than pictures. */
-function RingTable(props: RingProps) {
-  const { view, group } = props
-  const now = useNowSeconds()
-  const ids = replicaIds(view)
-  return (
-    <Scroll name="Ring as table">
-      <table className="table" data-testid="ring-table">
-        <thead>
-          <tr>
-            <th scope="col">Node</th>
-            <th scope="col">State</th>
-            <th scope="col" className="n">
-              view
-            </th>
-            <th scope="col" className="n">
-              op
-            </th>
-            <th scope="col" className="n">
-              commit
-            </th>
-            <th scope="col" className="n">
-              behind
-            </th>
-            <th scope="col">Links</th>
-          </tr>
-        </thead>
-        <tbody>
-          {ids.map(id => {
-            const standing = standingOf(view, group, id, now)
-            const cell = view.groups.get(group)?.replicas.get(id)
-            const look = nodeState(view, group, id, now)
-            const peers = view.nodes.get(id)?.snapshot?.peers ?? []
-            return (
-              <tr key={id} className={livenessOf(view.nodes.get(id), now) === 'live' ? '' : 'old'}>
-                <th scope="row">node-{id}</th>
-                <td>
-                  <span className="state">
-                    <Glyph name={look.glyph} state={look.colour} />
-                    {look.word}
-                  </span>
-                </td>
-                <td className="n">{cell ? `v${cell.view}` : ''}</td>
-                <td className="n">{cell ? grouped(cell.op) : ''}</td>
-                <td className="n">{cell ? grouped(cell.commitMax) : ''}</td>
-                <td className="n">{standing.gap > 0n ? grouped(standing.gap) : '0'}</td>
-                <td>
-                  {peers
-                    .map(peer => `node-${peer.replica} ${peer.connected ? 'connected' : 'not connected'}`)
-                    .join(', ')}
-                </td>
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
-    </Scroll>
   )
 }

@@ -14,18 +14,8 @@ import {
 } from '../../../shared/inspection/belief.ts'
 import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { groupName, METADATA } from '../../names.ts'
-import { count, duration, grouped } from '../../ui/format.ts'
-import type { GlyphName, StateColour } from '../../ui/glyph.tsx'
-
-export interface Situation {
-  readonly tone: 'plain' | 'good' | 'change' | 'recover' | 'bad'
-  readonly glyph: GlyphName
-  readonly colour: StateColour
-  readonly label: string
-  readonly what: string
-  readonly why: string
-  readonly next: string
-}
+import { clockShort, count, duration, grouped } from '../../ui/format.ts'
+import type { NowWords } from '../../ui/now.tsx'
 
 /** Time until a timer of a replica in the group runs out, by name; undefined when it does not tick or is not known. */
 export type TimerOf = (node: number, timer: string) => number | undefined
@@ -35,7 +25,7 @@ export function situationOf(
   groupId: string,
   nowMs: number,
   timerOf: TimerOf = () => undefined,
-): Situation {
+): NowWords {
   const ids = replicaIds(view)
   const label = groupId === METADATA ? 'Metadata group' : `Group ${groupName(groupId)}`
   if (ids.length === 0) {
@@ -64,6 +54,19 @@ export function situationOf(
   return allWell(view, groupId, label, verdict, ids, timerOf)
 }
 
+/** Above all else while the console does not answer: what the screen shows is old. */
+export function disconnected(sinceMs: number, nowMs: number): NowWords {
+  return {
+    tone: 'bad',
+    glyph: 'drop',
+    colour: 'danger',
+    label: 'Console',
+    what: `Disconnected from the console for ${duration(Math.max(0, nowMs - sinceMs))}.`,
+    why: `What is shown is what was known at ${clockShort(sinceMs)}; the nodes run on without the console.`,
+    next: 'The page reconnects by itself and asks for everything anew.',
+  }
+}
+
 const WEIGHT: Readonly<Record<Standing['kind'], number>> = {
   tombstoned: 9,
   down: 8,
@@ -86,7 +89,7 @@ const isProcessAlive = (node: NodeView | undefined): boolean => {
 
 const names = (ids: readonly number[]): string => ids.map(id => `node-${id}`).join(' and ')
 
-function nothingRuns(view: ClusterView, ids: readonly number[]): Situation {
+function nothingRuns(view: ClusterView, ids: readonly number[]): NowWords {
   const refused = ids.find(id => view.nodes.get(id)?.process?.state === 'refused')
   const process = refused === undefined ? undefined : view.nodes.get(refused)?.process
   return {
@@ -110,7 +113,7 @@ function noPrimary(
   ids: readonly number[],
   nowMs: number,
   timerOf: TimerOf,
-): Situation {
+): NowWords {
   const group = view.groups.get(groupId)
   const starting = ids.filter(id => view.nodes.get(id)?.process?.state === 'starting')
   if (!group && starting.length > 0) {
@@ -178,7 +181,7 @@ function primaryElsewhere(
   leads: number,
   label: string,
   nowMs: number,
-): Situation {
+): NowWords {
   const first = others[0]!
   const verdict = primaryOf(view, first, nowMs)
   return {
@@ -201,7 +204,7 @@ function oneUnwell(
   verdict: Extract<PrimaryVerdict, { kind: 'primary' }>,
   ids: readonly number[],
   nowMs: number,
-): Situation {
+): NowWords {
   const process = view.nodes.get(id)?.process
   const since = process && process.state !== 'running' ? ` for ${duration(nowMs - msOf(process.sinceWallUs))}` : ''
   const serves = `node-${verdict.node} leads view ${verdict.view} of this group with ${verdict.agreeing.length} of ${ids.length}; writes are served.`
@@ -303,7 +306,7 @@ function allWell(
   verdict: Extract<PrimaryVerdict, { kind: 'primary' }>,
   ids: readonly number[],
   timerOf: TimerOf,
-): Situation {
+): NowWords {
   const cell = view.groups.get(groupId)?.replicas.get(verdict.node)
   const beat = timerOf(verdict.node, 'commitMessage')
   const patience = ids.filter(id => id !== verdict.node).map(id => timerOf(id, 'normalHeartbeat'))

@@ -15,18 +15,17 @@ export interface Links {
   readonly takenWallUs: string | undefined
 }
 
-const NOT_KNOWN: Links = { links: [], rates: new Map(), takenWallUs: undefined }
-
 export function useLinks(): Links {
   const { data } = useQuery(queries.links())
-  const past = useCell(asOf) !== undefined
   const last = useRef<{ base: LinksAnswer; rates: ReadonlyMap<string, number> } | undefined>(undefined)
-  if (data) {
+  // Of a moment one answer is known, and what was asked before depends on the way that led there: it has no rate.
+  const past = useCell(asOf) !== undefined
+  if (past || (data && last.current && BigInt(data.takenWallUs) < BigInt(last.current.base.takenWallUs)))
+    last.current = undefined
+  if (data && !past) {
     if (!last.current) last.current = { base: data, rates: new Map() }
     else if (BigInt(data.takenWallUs) - BigInt(last.current.base.takenWallUs) >= RATE_SPAN_US)
       last.current = { base: data, rates: linkRates(last.current.base, data) }
   }
-  // Links are asked, not folded: of a moment of the past nothing is known of them.
-  if (past) return NOT_KNOWN
   return { links: data?.links ?? [], rates: last.current?.rates ?? new Map(), takenWallUs: data?.takenWallUs }
 }

@@ -1,8 +1,6 @@
 /** Writes that came to the wrong door: each with its two hops, what the client was told, and what is known of it today. */
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { useRef } from 'react'
 import { replicaIds } from '../../../shared/inspection/belief.ts'
 import type { ForwardChain, ForwardsAnswer } from '../../../shared/inspection/forwards.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
@@ -15,12 +13,14 @@ import { divergenceOf, divergenceWords } from '../../planes.ts'
 import type { Search } from '../../search.ts'
 import { Age, useNowSeconds } from '../../ui/age.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
+import { DataTable } from '../../ui/data-table.tsx'
 import { clock, count, duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
+import { NowCell, NowStrip } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
-import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
+import type { ExportColumn } from '../../ui/table-export.tsx'
 import { evidenceOf, OUTCOME_LOOK, reasonWords } from './evidence.ts'
 import { HopGlyph } from './hop-glyph.tsx'
 import { Waterfall } from './waterfall.tsx'
@@ -28,7 +28,6 @@ import './forwards.css'
 
 const route = getRouteApi('/forwards')
 const OUTCOMES = ['accepted', 'refused', 'unknown', 'waiting'] as const
-const ROW = 26
 
 export default function ForwardsScreen() {
   const search: Search<'forwards'> = route.useSearch()
@@ -41,8 +40,8 @@ export default function ForwardsScreen() {
   const change = (patch: Partial<Record<keyof Search<'forwards'>, string | undefined>>): void =>
     void navigate({ to: '/forwards', search: old => ({ ...old, ...patch }) as Search<'forwards'> })
   return (
-    <div className="screen fwd">
-      <Now answer={answer.data} chosen={search.id === undefined ? undefined : chosen} />
+    <div className={`screen fwd${chosen ? '' : ' nothing'}`}>
+      <Lead answer={answer.data} chosen={search.id === undefined ? undefined : chosen} />
       <div className="filter">
         <h1 className="title">Forwarded writes</h1>
         <span className="label">newest first, one hop at most</span>
@@ -70,7 +69,6 @@ export default function ForwardsScreen() {
             </button>
           ))}
         </span>
-        <CopyButton text={csvOf(listed)} label={`Copy as CSV, ${count(listed.length, 'row')}`} title="Copy as CSV" />
       </div>
       <section className="pane inner-scroll" aria-label="Forwards" data-testid="forwards">
         {answer.isPending && <Skeleton what="forwards" rows={6} />}
@@ -80,75 +78,74 @@ export default function ForwardsScreen() {
           <Table chains={listed} nodes={replicaIds(view)} chosen={chosen?.nonce} onChoose={id => change({ id })} />
         )}
       </section>
-      {chosen ? (
+      {chosen && (
         <div className="low">
           <HopsPane chain={chosen} />
           <KnownPane chain={chosen} answer={answer.data} />
         </div>
-      ) : (
-        <div className="low" />
       )}
     </div>
   )
 }
 
-function Now(props: { answer: ForwardsAnswer | undefined; chosen: ForwardChain | undefined }) {
+function Lead(props: { answer: ForwardsAnswer | undefined; chosen: ForwardChain | undefined }) {
   const view = useCell(shown, state => state.view)
   const now = useNowSeconds()
   const all = props.answer?.forwards ?? []
   const unknown = all.filter(chain => chain.state === 'unknown')
   const refused = all.filter(chain => chain.state === 'refused')
+  const waiting = all.filter(chain => chain.state === 'waiting')
   const about = props.chosen ?? unknown[0] ?? all[0]
   const divergence = divergenceOf(view, now)
-  const tone = unknown.length > 0 ? 'change' : 'plain'
-  const what =
-    all.length === 0
-      ? 'No write was forwarded yet.'
-      : unknown.length > 0
-        ? `${count(unknown.length, 'write')} of ${grouped(all.length)} ended with outcome unknown.`
-        : refused.length > 0
-          ? `${count(refused.length, 'forward')} of ${grouped(all.length)} refused, each answered at once.`
-          : `All ${count(all.length, 'forwarded write')} were answered.`
   return (
-    <section className="now" aria-label="Situation" data-testid="situation">
-      <div className="lead" data-tone={tone}>
-        <Glyph
-          name={unknown.length > 0 ? 'unknown' : all.length === 0 ? 'absent' : 'ok'}
-          state={unknown.length > 0 || all.length === 0 ? 'none' : 'ok'}
-          large
-        />
-        <div>
-          <span className="label">
-            {about
-              ? `${about.nonce.slice(-6)}, ${groupName(about.group)}, client ${about.client} at node-${about.origin}${about.status === undefined ? '' : `, told status ${about.status}`}`
-              : 'Writes at the wrong door'}
-          </span>
-          <p>
-            <b>{what}</b>
-          </p>
-        </div>
-      </div>
-      <div>
-        <span className="label">Why writes are forwarded</span>
+    <NowStrip
+      lead={{
+        tone: unknown.length > 0 ? 'change' : 'plain',
+        glyph: unknown.length > 0 ? 'unknown' : all.length === 0 ? 'absent' : 'ok',
+        colour: unknown.length > 0 || all.length === 0 ? 'none' : 'ok',
+        label: about
+          ? `${about.nonce.slice(-6)}, ${groupName(about.group)}, client ${visible(about.client)} at node-${about.origin}${about.status === undefined ? '' : `, told status ${about.status}`}`
+          : 'Writes at the wrong door',
+        what:
+          all.length === 0
+            ? 'No write was forwarded yet.'
+            : unknown.length > 0
+              ? `${count(unknown.length, 'write')} of ${grouped(all.length)} ended with outcome unknown.`
+              : refused.length > 0
+                ? `${count(refused.length, 'forward')} of ${grouped(all.length)} refused, each answered at once.`
+                : `All ${count(all.length, 'forwarded write')} were answered.`,
+      }}
+    >
+      <NowCell label="Why writes are forwarded">
         <p data-testid="divergence">
           {divergenceWords(divergence, groupName) ??
             'A group without a primary forwards nothing: there is no door to knock on.'}
         </p>
-      </div>
-      <div>
-        <span className="label">Parked now</span>
+      </NowCell>
+      <NowCell label="Next">
+        <p>
+          {unknown.length > 0
+            ? 'Look for the write in its partition: only the log says what became of it.'
+            : waiting.length > 0
+              ? `${count(waiting.length, 'write waits', 'writes wait')} for a result, or for the timer that tells status 57.`
+              : divergence.elsewhere.length > 0
+                ? 'The next write that follows the roster takes one hop more.'
+                : 'Kill the primary of the metadata group and start it again: the planes diverge, and writes are forwarded.'}
+        </p>
+      </NowCell>
+      <NowCell label="Parked now">
         <p className="row parked">
           {(props.answer?.nodes ?? []).map(node => (
             <span key={node.node} className="nowrap">
               node-{node.node}{' '}
-              <span className="num" title={node.error}>
+              <span className="num" title={node.error && visible(node.error)}>
                 {node.parked === undefined ? 'not heard' : `${node.parked}, ${grouped(node.total ?? 0)} since boot`}
               </span>
             </span>
           ))}
         </p>
-      </div>
-    </section>
+      </NowCell>
+    </NowStrip>
   )
 }
 
@@ -175,92 +172,79 @@ function Table(props: {
   onChoose: (id: string) => void
 }) {
   const names = useQuery(queries.topics()).data
-  const box = useRef<HTMLElement>(null)
-  const rows = useVirtualizer({
-    count: props.chains.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => ROW,
-    overscan: 10,
-    initialRect: { width: 800, height: 400 },
-  })
-  const items = rows.getVirtualItems()
-  const before = items[0]?.start ?? 0
-  const after = items.length > 0 ? rows.getTotalSize() - items.at(-1)!.end : 0
   return (
-    <Scroll ref={box} name="Forwarded writes">
-      <table className="table fw">
-        <thead>
-          <tr>
-            <th scope="col">Id</th>
-            <th scope="col">Received</th>
-            <th scope="col" className="n">
-              Client
-            </th>
-            <th scope="col">Group</th>
-            <th scope="col">Name</th>
-            <th scope="col">Entered, sent to</th>
-            <th scope="col" className="n">
-              Total
-            </th>
-            <th scope="col">Outcome</th>
-            <th scope="col" className="n">
-              Status
-            </th>
-            <th scope="col">Reason</th>
-          </tr>
-        </thead>
-        <tbody>
-          {before > 0 && (
-            <tr className="spacer">
-              <td colSpan={99} style={{ height: before }} />
-            </tr>
-          )}
-          {items.map(item => {
-            const chain = props.chains[item.index]!
-            const selected = chain.nonce === props.chosen
-            return (
-              <tr
-                key={chain.nonce}
-                className="pick"
-                aria-selected={selected}
-                data-testid="forward"
-                data-outcome={chain.state}
-                data-from={chain.origin}
-                data-to={chain.primary}
-                onClick={() => props.onChoose(chain.nonce)}
-              >
-                <td className="m">
-                  <button type="button" className="pick-btn link" aria-pressed={selected} title={chain.nonce}>
-                    {chain.nonce.slice(-6)}
-                  </button>
-                </td>
-                <td className="m">{clock(msOf(chain.wallUs))}</td>
-                <td className="n">{visible(chain.client)}</td>
-                <td className="m">{groupName(chain.group)}</td>
-                <td className="ellipsis">{pathName(names, chain.key) ?? ''}</td>
-                <td className="rt">
-                  <HopGlyph chain={chain} nodes={props.nodes} />
-                </td>
-                <td className="n">{totalWords(totalOf(chain))}</td>
-                <td>
-                  <State look={OUTCOME_LOOK[chain.state]} />
-                </td>
-                <td className="n">{chain.status ?? ''}</td>
-                <td>{visible(reasonWords(chain.reason))}</td>
-              </tr>
-            )
-          })}
-          {after > 0 && (
-            <tr className="spacer">
-              <td colSpan={99} style={{ height: after }} />
-            </tr>
-          )}
-        </tbody>
-      </table>
-      {props.chains.length === 0 && <p className="note">No forward has this outcome.</p>}
-    </Scroll>
+    <DataTable
+      name="forwards"
+      className="fw"
+      rows={props.chains}
+      rowKey={chain => chain.nonce}
+      selected={props.chosen}
+      onSelect={chain => props.onChoose(chain.nonce)}
+      rowData={chain => ({
+        'data-testid': 'forward',
+        'data-outcome': chain.state,
+        'data-from': chain.origin,
+        'data-to': chain.primary,
+      })}
+      empty="No forward has this outcome."
+      fileColumns={FORWARD_COLUMNS}
+      columns={[
+        {
+          id: 'nonce',
+          head: 'Id',
+          align: 'm',
+          cell: chain => (
+            <span className="link" title={chain.nonce}>
+              {chain.nonce.slice(-6)}
+            </span>
+          ),
+        },
+        { id: 'received', head: 'Received', align: 'm', cell: chain => clock(msOf(chain.wallUs)) },
+        { id: 'client', head: 'Client', align: 'n', cell: chain => visible(chain.client) },
+        { id: 'group', head: 'Group', align: 'm', cell: chain => groupName(chain.group) },
+        {
+          id: 'name',
+          head: 'Name',
+          cell: chain => <span className="ellipsis">{pathName(names, chain.key) ?? ''}</span>,
+        },
+        {
+          id: 'hop',
+          head: 'Entered, sent to',
+          cell: chain => (
+            <span className="rt">
+              <HopGlyph chain={chain} nodes={props.nodes} />
+            </span>
+          ),
+        },
+        { id: 'total', head: 'Total', align: 'n', cell: chain => totalWords(totalOf(chain)) },
+        { id: 'outcome', head: 'Outcome', cell: chain => <State look={OUTCOME_LOOK[chain.state]} /> },
+        { id: 'status', head: 'Status', align: 'n', cell: chain => chain.status ?? '' },
+        { id: 'reason', head: 'Reason', cell: chain => visible(reasonWords(chain.reason)) },
+      ]}
+    />
   )
 }
+
+const FORWARD_COLUMNS: readonly ExportColumn<ForwardChain>[] = [
+  { id: 'nonce', data: chain => chain.nonce },
+  { id: 'receivedUs', data: chain => BigInt(chain.wallUs) },
+  { id: 'client', data: chain => chain.client },
+  { id: 'group', data: chain => groupName(chain.group) },
+  { id: 'origin', data: chain => chain.origin },
+  { id: 'primary', data: chain => chain.primary },
+  { id: 'outcome', data: chain => chain.state },
+  { id: 'status', data: chain => chain.status },
+  { id: 'reason', data: chain => chain.reason },
+  ...(['received', 'parked', 'sent', 'unsent', 'taken', 'accepted', 'refused', 'answered', 'lost'] as const).map(
+    (step): ExportColumn<ForwardChain> => ({
+      id: `${step}Us`,
+      data: chain => {
+        const at = chain.steps.find(one => one.step === step)?.wallUs
+        return at === undefined ? undefined : BigInt(at)
+      },
+    }),
+  ),
+]
 
 const STEP_WORDS: Readonly<Record<ForwardChain['steps'][number]['step'], string>> = {
   received: 'from a client; this node does not lead the group',
@@ -286,32 +270,27 @@ function HopsPane({ chain }: { chain: ForwardChain }) {
       testId="hops"
     >
       <Waterfall chain={chain} now={now} />
-      <Scroll name="Steps of the forward">
-        <table className="table ev">
-          <thead>
-            <tr>
-              <th scope="col" className="n">
-                ms
-              </th>
-              <th scope="col">Step</th>
-              <th scope="col">Node</th>
-              <th scope="col">Frame</th>
-              <th scope="col">Detail</th>
-            </tr>
-          </thead>
-          <tbody>
-            {hops.steps.map(step => (
-              <tr key={`${step.node} ${step.seq}`} data-testid={`step-${step.step}`}>
-                <td className="n">{grouped3(step.atMs)}</td>
-                <td>{step.step}</td>
-                <td>node-{step.node}</td>
-                <td className="m">{step.link ? `${step.link.id.split('#')[0]} ${grouped(step.link.ordinal)}` : ''}</td>
-                <td>{STEP_WORDS[step.step]}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <DataTable
+        name="steps of the forward"
+        className="ev"
+        rows={hops.steps}
+        rowKey={step => `${step.node} ${step.seq}`}
+        rowData={step => ({ 'data-testid': `step-${step.step}` })}
+        empty="None of its steps is held any more."
+        columns={[
+          { id: 'ms', head: 'ms', align: 'n', data: step => step.atMs, cell: step => grouped3(step.atMs) },
+          { id: 'step', head: 'Step', data: step => step.step },
+          { id: 'node', head: 'Node', data: step => step.node, cell: step => `node-${step.node}` },
+          {
+            id: 'frame',
+            head: 'Frame',
+            align: 'm',
+            data: step => (step.link ? `${step.link.id} ${step.link.ordinal}` : null),
+            cell: step => (step.link ? `${visible(step.link.id.split('#')[0]!)} ${grouped(step.link.ordinal)}` : ''),
+          },
+          { id: 'detail', head: 'Detail', data: step => STEP_WORDS[step.step] },
+        ]}
+      />
     </Pane>
   )
 }
@@ -391,26 +370,4 @@ function KnownPane({ chain, answer }: { chain: ForwardChain; answer: ForwardsAns
       </p>
     </Pane>
   )
-}
-
-function csvOf(chains: readonly ForwardChain[]): string {
-  const head = 'nonce,received_wall_us,client,group,origin,primary,total_ms,outcome,status,reason'
-  const quoted = (value: string): string => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)
-  const rows = chains.map(chain =>
-    [
-      chain.nonce,
-      chain.wallUs,
-      chain.client,
-      chain.group,
-      chain.origin,
-      chain.primary,
-      totalOf(chain)?.toFixed(3) ?? '',
-      chain.state,
-      chain.status ?? '',
-      chain.reason ?? '',
-    ]
-      .map(value => quoted(String(value)))
-      .join(','),
-  )
-  return [head, ...rows].join('\n')
 }

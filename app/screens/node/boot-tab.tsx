@@ -1,4 +1,5 @@
 /** The last boot, step by step, with every verdict: what was found on disk and what was done about it. */
+
 import { useQuery } from '@tanstack/react-query'
 import { msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
@@ -7,6 +8,7 @@ import { count, grouped, visible } from '../../ui/format.ts'
 import { Glyph, type GlyphName, type StateColour } from '../../ui/glyph.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { TableExport } from '../../ui/table-export.tsx'
 
 const GOOD = /^(ok|valid|present|clean|complete|whole|opened|accepted|proved|done)$/
 const NOTHING = /^(empty|absent|none|fresh|created|skipped)$/
@@ -57,6 +59,17 @@ export function BootTab({ id, node }: { id: number; node: NodeView }) {
       <div className="pane-head sub">
         <h2>What the boot did</h2>
         <span className="label">{count(data.steps.length, 'step')}, in the order they were taken</span>
+        <TableExport
+          name="boot steps"
+          rows={data.steps}
+          columns={[
+            { id: 'number', data: step => step.at },
+            { id: 'step', data: step => step.step },
+            { id: 'verdict', data: step => step.verdict },
+            { id: 'path', data: step => step.path },
+            { id: 'found', data: step => JSON.stringify(step.detail) },
+          ]}
+        />
         <Age atMs={msOf(data.reporter.takenWallUs)} by={`node-${id}`} push />
       </div>
       {data.steps.length === 0 ? (

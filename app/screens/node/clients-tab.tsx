@@ -1,11 +1,13 @@
 /** Who is connected to the node now, and the replicated client table that makes a retried request run once. */
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
 import { Age } from '../../ui/age.tsx'
 import { count, grouped, visible } from '../../ui/format.ts'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { TableExport } from '../../ui/table-export.tsx'
 
 const ROWS_MAX = 200
 
@@ -30,6 +32,17 @@ export function ClientsTab({ id, node }: { id: number; node: NodeView }) {
       <div className="pane-head sub">
         <h2>Connections</h2>
         <span className="label">{count(data.connections.length, 'connection')}</span>
+        <TableExport
+          name={`connections of node-${id}`}
+          rows={data.connections}
+          columns={[
+            { id: 'connection', data: item => item.connection },
+            { id: 'address', data: item => item.address },
+            { id: 'client', data: item => item.client },
+            { id: 'session', data: item => (item.session === undefined ? null : BigInt(item.session)) },
+            { id: 'user', data: item => item.user },
+          ]}
+        />
         <Age atMs={msOf(data.reporter.takenWallUs)} by={`node-${id}`} push />
       </div>
       {data.connections.length === 0 ? (
@@ -69,6 +82,21 @@ export function ClientsTab({ id, node }: { id: number; node: NodeView }) {
       <div className="pane-head sub">
         <h2>Client table</h2>
         <span className="label">{count(data.table.length, 'session')}, replicated by the metadata group</span>
+        <TableExport
+          name={`client table of node-${id}`}
+          rows={data.table}
+          columns={[
+            { id: 'client', data: item => item.client },
+            { id: 'session', data: item => BigInt(item.session) },
+            { id: 'user', data: item => item.user },
+            { id: 'watermark', data: item => BigInt(item.watermark) },
+            { id: 'repliesKept', data: item => item.cachedReplies },
+            { id: 'lastCommit', data: item => BigInt(item.latestCommit) },
+          ]}
+        />
+        <Link to="/clients" className="small">
+          node beside node
+        </Link>
       </div>
       {data.table.length === 0 ? (
         <p className="note">No session was registered yet.</p>

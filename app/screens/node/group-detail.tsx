@@ -11,6 +11,7 @@ import { duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { TableExport } from '../../ui/table-export.tsx'
 import { Pair } from '../cluster/nodes-pane.tsx'
 
 export function GroupDetail(props: { id: number; group: string; node: NodeView }) {
@@ -160,6 +161,27 @@ function VoteTable({ group }: { group: GroupSnapshotJson }) {
           {quorums.viewChange}
           {votes.parked ? '; merged, waits for repair' : ''}
         </span>
+        {voters.length > 0 && (
+          <span className="push">
+            <TableExport
+              name="votes"
+              rows={voters.map(replica => ({
+                replica,
+                vote: votes.doViewChange.find(item => item.replica === replica),
+              }))}
+              columns={[
+                { id: 'group', data: () => groupName(group.group) },
+                { id: 'view', data: () => group.view },
+                { id: 'voter', data: ({ replica }) => replica },
+                { id: 'startViewChange', data: ({ replica }) => votes.startViewChange.includes(replica) },
+                { id: 'doViewChange', data: ({ vote }) => vote !== undefined },
+                { id: 'logView', data: ({ vote }) => vote?.logView },
+                { id: 'op', data: ({ vote }) => vote && BigInt(vote.op) },
+                { id: 'commit', data: ({ vote }) => vote && BigInt(vote.commit) },
+              ]}
+            />
+          </span>
+        )}
       </div>
       {voters.length === 0 ? (
         <p className="note micro">None: no view change is open on this node.</p>
@@ -208,6 +230,19 @@ function PipelineTable({ group }: { group: GroupSnapshotJson }) {
         <span className="label">
           prepares without a commit, oldest first; {group.quorums.replication} acknowledgements commit one
         </span>
+        {group.pipeline.length > 0 && (
+          <TableExport
+            name="pipeline"
+            rows={group.pipeline}
+            columns={[
+              { id: 'op', data: entry => BigInt(entry.op) },
+              { id: 'operation', data: entry => operationName(entry.operation) ?? entry.operation },
+              { id: 'acknowledgedBy', data: entry => entry.acks.join(' ') },
+              { id: 'quorum', data: entry => entry.quorum },
+              { id: 'checksum', data: entry => entry.checksum },
+            ]}
+          />
+        )}
       </div>
       {group.pipeline.length === 0 ? (
         <p className="note micro">Empty: nothing waits for an acknowledgement here.</p>

@@ -11,15 +11,18 @@ import type { Search } from '../../search.ts'
 import { Age, StaleArea, useNowSeconds } from '../../ui/age.tsx'
 import { bytesShort, count, duration, grouped, timestamp, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
+import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState } from '../../ui/states.ts'
+import { TableExport } from '../../ui/table-export.tsx'
 import { NodeActs } from '../cluster/nodes-pane.tsx'
 import { BootTab } from './boot-tab.tsx'
 import { ClientsTab } from './clients-tab.tsx'
 import { GroupDetail } from './group-detail.tsx'
+import { nodeSituation } from './situation.ts'
 import { WalTab } from './wal-tab.tsx'
 import './node.css'
 
@@ -36,6 +39,7 @@ export default function NodeScreen() {
   const search: Search<'node'> = route.useSearch()
   const navigate = useNavigate()
   const view = useCell(shown, state => state.view)
+  const now = useNowSeconds()
   const id = /^\d{1,2}$/.test(params.node) ? Number(params.node) : -1
   const node = view.nodes.get(id)
   const group = search.group ?? METADATA
@@ -62,6 +66,7 @@ export default function NodeScreen() {
   }
   return (
     <div className="screen nd">
+      <Now words={nodeSituation(view, node, now)} />
       <Head view={view} node={node} id={id} />
       <div className="nd-cols inner-scroll">
         <div className="nd-left">
@@ -112,7 +117,6 @@ export default function NodeScreen() {
 function Head(props: { view: ClusterView; node: NodeView; id: number }) {
   const { view, node, id } = props
   const now = useNowSeconds()
-  const process = node.process
   return (
     <div className="screen-head">
       <ol className="crumbs">
@@ -125,9 +129,6 @@ function Head(props: { view: ClusterView; node: NodeView; id: number }) {
       </ol>
       <State look={nodeState(view, METADATA, id, now)} />
       <Age atMs={node.heardMs} by="heard" />
-      {process && process.state !== 'running' && (
-        <span className="label ellipsis">{visible(process.refusal?.message ?? process.exit?.meaning ?? '')}</span>
-      )}
       <span className="push" />
       <NodeActs node={node} id={id} />
     </div>
@@ -196,7 +197,29 @@ function GroupList(props: { view: ClusterView; id: number; group: string; onGrou
     .sort((a, b) => byGroup(a.group, b.group))
   const shownGroups = groups.slice(0, LIST_MAX)
   return (
-    <Pane title="Groups of this node" label={count(groups.length, 'group')} testId="node-groups">
+    <Pane
+      title="Groups of this node"
+      label={count(groups.length, 'group')}
+      testId="node-groups"
+      actions={
+        <span className="push">
+          <TableExport
+            name={`groups of node-${id}`}
+            rows={groups}
+            columns={[
+              { id: 'group', data: group => groupName(group.group) },
+              { id: 'name', data: group => pathName(names, group.key) },
+              { id: 'status', data: group => group.replicas.get(id)?.status },
+              { id: 'role', data: group => group.replicas.get(id)?.role },
+              { id: 'view', data: group => group.replicas.get(id)?.view },
+              { id: 'op', data: group => group.replicas.get(id)?.op },
+              { id: 'applied', data: group => group.replicas.get(id)?.commitMin },
+              { id: 'commit', data: group => group.replicas.get(id)?.commitMax },
+            ]}
+          />
+        </span>
+      }
+    >
       <Scroll name="Groups of this node">
         <table className="table">
           <thead>

@@ -1,5 +1,6 @@
 /** The metadata log of one node, newest first: op, what it does, and the hash chain that binds it to the one before. */
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useMemo, useRef } from 'react'
 import { msOf, type NodeView } from '../../../shared/inspection/view.ts'
@@ -9,6 +10,7 @@ import { Age } from '../../ui/age.tsx'
 import { bytes, grouped, timestamp } from '../../ui/format.ts'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { TableExport } from '../../ui/table-export.tsx'
 
 const ROW = 26
 
@@ -46,6 +48,23 @@ export function WalTab({ id, node }: { id: number; node: NodeView }) {
           ops {grouped(BigInt(data.snapshotOp) + 1n)} to {grouped(data.lastOp)}, {bytes(data.sizeBytes)}, ring of{' '}
           {grouped(data.slots)} slots
         </span>
+        <TableExport
+          name={`log of node-${id}`}
+          rows={entries}
+          columns={[
+            { id: 'op', data: entry => BigInt(entry.op) },
+            { id: 'operation', data: entry => operationName(entry.operation) ?? entry.operation },
+            { id: 'view', data: entry => entry.view },
+            { id: 'checksum', data: entry => entry.checksum },
+            { id: 'parent', data: entry => entry.parent },
+            { id: 'position', data: entry => entry.positionBytes },
+            { id: 'bytes', data: entry => entry.lengthBytes },
+            { id: 'timestampUs', data: entry => BigInt(entry.timestamp) },
+          ]}
+        />
+        <Link to="/wal/$node" params={{ node: String(id) }} className="small">
+          slot by slot, to the byte
+        </Link>
         <Age atMs={msOf(data.reporter.takenWallUs)} by={`node-${id}`} push />
       </div>
       {entries.length === 0 ? (

@@ -1,7 +1,7 @@
 /** The chosen batch: its bytes first, then its messages. The field map goes both ways and is part of the address. */
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { fromHex } from '../../../shared/bytes/hex.ts'
+import { fromHex, toHex } from '../../../shared/bytes/hex.ts'
 import type { BatchesSnapshot } from '../../../shared/inspection/snapshots.ts'
 import {
   BATCH_HEADER_BYTES,
@@ -10,6 +10,7 @@ import {
   messageHeaderLayout,
 } from '../../../shared/protocol/batch.ts'
 import { queries } from '../../data/queries.ts'
+import { DataTable } from '../../ui/data-table.tsx'
 import { asText, batchFields } from '../../ui/fields.ts'
 import { bytes as bytesWord, count, grouped, timestamp } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
@@ -139,45 +140,48 @@ function Messages({ raw }: { raw: Uint8Array }) {
   if (raw.length < BATCH_HEADER_BYTES) return null
   const base = header.baseOffset.read(view, 0)
   const stamp = header.baseTimestamp.read(view, 0)
-  const rows: { offset: bigint; at: bigint; id: string; size: number; text: string }[] = []
+  const rows: { offset: bigint; at: bigint; id: string; size: number; text: string; payload: Uint8Array }[] = []
   let at = BATCH_HEADER_BYTES
   while (at + MESSAGE_HEADER_BYTES <= raw.length) {
     const size = fields.payloadLength.read(view, at)
     const headers = fields.userHeadersLength.read(view, at)
     const body = at + MESSAGE_HEADER_BYTES
+    const payload = raw.subarray(body, body + size)
     rows.push({
       offset: base + BigInt(fields.offsetDelta.read(view, at)),
       at: stamp + BigInt(fields.timestampDelta.read(view, at)),
       id: fields.id.read(view, at).toString(16),
       size,
-      text: body + size <= raw.length ? asText(raw.subarray(body, body + size), 120) : 'past the bytes shown',
+      payload,
+      text: payload.length === size ? asText(payload, 120) : 'past the bytes shown',
     })
     at = body + size + headers
   }
   return (
-    <table className="table" data-testid="messages">
-      <thead>
-        <tr>
-          <th scope="col" className="n">
-            offset
-          </th>
-          <th scope="col" className="n">
-            bytes
-          </th>
-          <th scope="col">Payload</th>
-          <th scope="col">Timestamp</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(row => (
-          <tr key={row.offset.toString()}>
-            <td className="n">{grouped(row.offset)}</td>
-            <td className="n">{grouped(row.size)}</td>
-            <td className="m ellipsis">{row.text}</td>
-            <td className="m">{timestamp(row.at)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <DataTable
+      name="messages"
+      testId="messages"
+      rows={rows}
+      rowKey={row => row.offset.toString()}
+      empty="No whole message lies in the bytes shown."
+      columns={[
+        { id: 'offset', head: 'offset', align: 'n', data: row => row.offset },
+        { id: 'bytes', head: 'bytes', align: 'n', data: row => row.size },
+        {
+          id: 'payloadHex',
+          head: 'Payload',
+          align: 'm',
+          // All of it, as it is: a file has room, and text would hide what no letter stands for.
+          data: row => (row.payload.length === row.size ? toHex(row.payload) : null),
+          cell: row => (
+            <span className="payload" title={row.text}>
+              {row.text}
+            </span>
+          ),
+        },
+        { id: 'timestampUs', head: 'Timestamp', align: 'm', data: row => row.at, cell: row => timestamp(row.at) },
+        { id: 'id', head: 'Id', align: 'm', data: row => row.id },
+      ]}
+    />
   )
 }

@@ -54,6 +54,7 @@ export function ChainPicture(props: ChainPictureProps) {
     props.nodes.map(node => ({ node: node.id, segments: node.partition?.segments ?? [] })),
     LEFT,
     right,
+    props.segment,
   )
   const chainBottom = HEAD + props.nodes.length * (ROW + ROW_GAP)
   const lensTop = chainBottom + 34
@@ -79,9 +80,14 @@ export function ChainPicture(props: ChainPictureProps) {
             <path d="M0 0V6" className="hatchline" />
           </pattern>
         </defs>
-        {layout.hidden > 0 && (
+        {layout.older.columns > 0 && (
           <text className="s l" x={LEFT} y={14}>
-            {layout.hidden} older, {bytesShort(layout.hiddenBytes)}
+            {grouped(layout.older.columns)} older, {bytesShort(layout.older.bytes)}
+          </text>
+        )}
+        {layout.newer.columns > 0 && (
+          <text className="s l" x={right} y={14} textAnchor="end">
+            {grouped(layout.newer.columns)} newer, {bytesShort(layout.newer.bytes)}
           </text>
         )}
         {layout.columns.map((item, index) => (
@@ -89,7 +95,7 @@ export function ChainPicture(props: ChainPictureProps) {
             key={item.startOffset}
             column={item}
             room={(layout.columns[index + 1]?.x ?? right) - item.x}
-            active={index === layout.columns.length - 1}
+            active={layout.newer.columns === 0 && index === layout.columns.length - 1}
           />
         ))}
         {props.nodes.map((node, row) => (
@@ -196,8 +202,11 @@ function NodeChain(
       <text className={chosen ? 'b' : 'k'} x={24} y={y + 16}>
         node-{node.id}
       </text>
-      {layout.hiddenWidth > 0 && (
-        <path d={`M${LEFT + 4} ${y + ROW / 2}h${layout.hiddenWidth - 10}`} className="cut-band" />
+      {layout.older.width > 0 && (
+        <path d={`M${LEFT + 4} ${y + ROW / 2}h${layout.older.width - 10}`} className="cut-band" />
+      )}
+      {layout.newer.width > 0 && (
+        <path d={`M${props.right - 4} ${y + ROW / 2}h${10 - layout.newer.width}`} className="cut-band" />
       )}
       {layout.columns.map(column => {
         const bar = bars.find(item => layout.columns[item.column] === column)
@@ -262,7 +271,9 @@ function NodeChain(
           </g>
         )
       })}
-      {end && !end.sealed && <EndWords column={layout.columns[end.column]!} bar={end} y={y} right={props.right} />}
+      {end && !end.sealed && layout.newer.columns === 0 && (
+        <EndWords column={layout.columns[end.column]!} bar={end} y={y} right={props.right} />
+      )}
     </g>
   )
 }
@@ -362,9 +373,7 @@ function IndexMarks(props: {
         })}
       {index && entries.length === 0 && (
         <text className="s l" x={LEFT + 8} y={y - 5}>
-          {index.entries.length === 0
-            ? 'no entry in this segment yet: one comes with each write'
-            : 'no entry in this window'}
+          {index.total === 0 ? 'no entry in this segment yet: one comes with each write' : 'no entry in this window'}
         </text>
       )}
     </>

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { livenessOf } from '../../../shared/inspection/belief.ts'
+import type { PartitionSnapshot } from '../../../shared/inspection/snapshots.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { actOnLoad, useForbidden } from '../../data/actions.ts'
 import { queries } from '../../data/queries.ts'
@@ -10,21 +11,24 @@ import { ActButton } from '../../ui/act-button.tsx'
 import { Age } from '../../ui/age.tsx'
 import { bytes, bytesShort, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
+import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
 import { nodeState } from '../../ui/states.ts'
+import { TableExport } from '../../ui/table-export.tsx'
 import { situationOf } from '../cluster/situation.ts'
 import { BatchPane } from './batch-pane.tsx'
 import { ChainPicture, VERDICTS } from './chain-picture.tsx'
 import { ChainTable } from './chain-table.tsx'
 import { type PartitionScreenState, SPAN_MAX, SPAN_MIN, usePartitionScreen } from './use-partition.ts'
+import { WriteForm } from './write-form.tsx'
 import './partition.css'
 
 export default function PartitionScreen() {
   const state = usePartitionScreen()
-  const { group, view } = state
+  const { group, view, now } = state
   const known = group !== undefined && view.groups.has(group)
   return (
     <>
@@ -33,7 +37,7 @@ export default function PartitionScreen() {
         <Head state={state} />
         {known ? (
           <>
-            <Now state={state} />
+            <Now words={situationOf(view, group, now)} />
             <ChainPane state={state} />
             <div className="bottom inner-scroll">
               <BatchesPane state={state} />
@@ -142,9 +146,9 @@ function OffsetField({ state }: { state: PartitionScreenState }) {
   )
 }
 
-function Now({ state }: { state: PartitionScreenState }) {
-  const { view, group, now, chain, chains, node } = state
-  const situation = situationOf(view, group ?? '', now)
+/** How far the chosen node is, beside the one that is furthest, and what its flusher has yet to write. */
+function Figures({ state }: { state: PartitionScreenState }) {
+  const { chain, chains, node } = state
   const offsets = chain?.group.offsets
   const furthest = chains.reduce(
     (most, item) => {
@@ -154,24 +158,15 @@ function Now({ state }: { state: PartitionScreenState }) {
     { node, next: 0n },
   )
   return (
-    <section className="now" aria-label="Situation" data-testid="situation" data-tone={situation.tone}>
-      <div className="lead" data-tone={situation.tone}>
-        <Glyph name={situation.glyph} state={situation.colour} large />
-        <div>
-          <span className="label">{situation.label}</span>
-          <p>
-            <b>{situation.what}</b>
-          </p>
-        </div>
-      </div>
-      <div className="figs">
-        <Figure name={`node-${node}, next offset`} value={offsets?.next} />
-        <Figure name="visible to" value={offsets?.visible} />
-        <Figure name="on disk to" value={offsets?.persisted} />
-        <Figure name="reserved to" value={chain?.reservation.reserved} />
-        <Figure name={`furthest, node-${furthest.node}`} value={furthest.next.toString()} />
-      </div>
-      <div>
+    <div className="figs" data-testid="figures">
+      <Figure name={`node-${node}, next offset`} value={offsets?.next} />
+      <Figure name="visible to" value={offsets?.visible} />
+      <Figure name="on disk to" value={offsets?.persisted} />
+      <Figure name="held to" value={chain?.reservation.held} />
+      <Figure name="frontier" value={chain?.reservation.frontier} />
+      <Figure name="reserved to" value={chain?.reservation.reserved} />
+      <Figure name={`furthest, node-${furthest.node}`} value={furthest.next.toString()} />
+      <div className="flusher">
         <span className="label">Flusher of node-{node}</span>
         <p>
           {chain ? (
@@ -187,9 +182,21 @@ function Now({ state }: { state: PartitionScreenState }) {
             'no report'
           )}
         </p>
+        <p data-testid="descriptors">
+          <span className="label">Open for polls</span> {descriptorWords(chain?.descriptors)}
+        </p>
       </div>
-    </section>
+    </div>
   )
+}
+
+/** The active segment is read through its writer; of the sealed ones those stay open that polls started in last. */
+function descriptorWords(open: PartitionSnapshot['descriptors']): string {
+  if (!open) return 'no report'
+  const readers = open.active && open.active.readers > 0 ? `, read by ${open.active.readers} now` : ''
+  const active = open.active ? `segment ${grouped(open.active.startOffset)} by its writer${readers}` : 'no writer'
+  const sealed = open.sealed.filter(({ log }) => log).length
+  return `${active}; ${sealed} of ${open.sealedMax} sealed; polls have opened ${count(open.opened, 'file')}`
 }
 
 function Figure(props: { name: string; value: string | undefined }) {
@@ -253,6 +260,7 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
         </>
       }
     >
+      <Figures state={state} />
       {own?.error && !own.data ? <Problem error={own.error} what={`node-${node} did not say what it holds`} /> : null}
       {chains.length > 0 && chains.every(item => item.loading) && <Skeleton what="the chain" rows={10} />}
       {chains.length === 0 && <p className="note">No node runs: start one, and its files are read.</p>}
@@ -284,6 +292,7 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
       {hasSegments && table && (
         <ChainTable
           nodes={nodes}
+          chosen={node}
           segment={segment?.startOffset}
           onSegment={start => change({ seg: start, batch: undefined, from: undefined })}
         />
@@ -380,6 +389,22 @@ function BatchesPane({ state }: { state: PartitionScreenState }) {
       title="Batches in the lens"
       label={`${count(inside.length, 'batch', 'batches')}, ${count(messages, 'message')} on node-${node}`}
       testId="batches"
+      actions={
+        <span className="push">
+          <TableExport
+            name="batches"
+            rows={inside}
+            columns={[
+              { id: 'baseOffset', data: item => BigInt(item.baseOffset) },
+              { id: 'messages', data: item => item.messages },
+              { id: 'position', data: item => item.positionBytes },
+              { id: 'bytes', data: item => item.lengthBytes },
+              { id: 'checksum', data: item => item.checksum },
+              { id: 'verdict', data: item => item.verdict },
+            ]}
+          />
+        </span>
+      }
     >
       {answer?.error && !answer.data ? <Problem error={answer.error} what="The batches could not be listed" /> : null}
       <Scroll name="Batches">
@@ -444,6 +469,7 @@ function BatchesPane({ state }: { state: PartitionScreenState }) {
         )}
         {inside.length === 0 && answer?.data && <p className="note">No batch of this node lies in the window.</p>}
       </Scroll>
+      <WriteForm state={state} />
     </Pane>
   )
 }
@@ -457,7 +483,8 @@ function IndexPane({ state }: { state: PartitionScreenState }) {
     undefined,
   )
   const below = offset !== undefined && first !== undefined && offset < first
-  const entries = index?.startOffset === segment?.startOffset ? (index?.entries ?? []) : []
+  const held = index?.startOffset === segment?.startOffset ? index : undefined
+  const entries = held?.entries ?? []
   const near = entries.filter(entry => entry.positionBytes >= lens.from && entry.positionBytes < lens.from + lens.span)
   const before = entries.filter(entry => entry.positionBytes < lens.from).at(-1)
   const shown = [...(before ? [before] : []), ...near].slice(-60)
@@ -471,8 +498,22 @@ function IndexPane({ state }: { state: PartitionScreenState }) {
   return (
     <Pane
       title="Index"
-      label={`${count(entries.length, 'entry', 'entries')}, ${bytes(entries.length * 24)} on node-${node}`}
+      label={`${count(held?.total ?? 0, 'entry', 'entries')}, ${bytes((held?.total ?? 0) * 24)} on node-${node}`}
       testId="index"
+      actions={
+        <span className="push">
+          <TableExport
+            name="index entries"
+            rows={entries}
+            columns={[
+              { id: 'number', data: entry => entry.number },
+              { id: 'offset', data: entry => BigInt(entry.offset) },
+              { id: 'timestampUs', data: entry => BigInt(entry.timestamp) },
+              { id: 'position', data: entry => entry.positionBytes },
+            ]}
+          />
+        </span>
+      }
     >
       <p className="note lookup" data-testid="lookup">
         {offset === undefined ? (
@@ -532,10 +573,18 @@ function IndexPane({ state }: { state: PartitionScreenState }) {
             ))}
           </tbody>
         </table>
+        {held && held.matching > 0 && (
+          <p className="note micro" data-testid="index-shown">
+            Shown {grouped(shown.length)} of {grouped(held.matching)} in this window
+            {entries.length < held.matching &&
+              `; one in ${grouped(Math.ceil(held.matching / entries.length))} was read`}
+            {shown.length < held.matching && '. Narrow the window to see each'}.
+          </p>
+        )}
         {index && index.trailingBytes > 0 && (
           <p className="note micro">{bytes(index.trailingBytes)} at the end of the file are no whole entry.</p>
         )}
-        {index && entries.length === 0 && <p className="note">No entry yet: each round of the flusher writes one.</p>}
+        {held?.total === 0 && <p className="note">No entry yet: each round of the flusher writes one.</p>}
       </Scroll>
     </Pane>
   )

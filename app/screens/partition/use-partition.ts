@@ -49,9 +49,6 @@ export function usePartitionScreen() {
     base === undefined
       ? []
       : chains.filter(item => item.data?.segments.some(other => other.startOffset === base)).map(item => item.node)
-  const indexes = useEach(holders, id => queries.index(id, at, base ?? '0'))
-  const index = answerOf(indexes, node)
-
   const size = segment?.sizeBytes ?? 0
   const memory = segment && !segment.sealed ? (chain?.journal.bytes ?? 0) : 0
   const longest = Math.max(
@@ -59,17 +56,35 @@ export function usePartitionScreen() {
     ...chains.map(item => item.data?.segments.find(other => other.startOffset === base)?.sizeBytes ?? 0),
   )
   const span = clamp(Number(search.span ?? SPAN_DEFAULT), SPAN_MIN, SPAN_MAX)
-  const floor = offset === undefined || !index ? undefined : floorEntry(index.entries, offset)
+  const lookups = useEach(offset !== undefined && holders.includes(node) ? [node] : [], id =>
+    queries.indexFloor(id, at, base ?? '0', String(offset)),
+  )
+  const lookup = answerOf(lookups, node)
+  const floor = offset === undefined || !lookup ? undefined : floorEntry(lookup.entries, offset)
+  // Until the index has answered, the share of the segment's offsets is the best that is known of the place.
+  const start =
+    floor ??
+    (lookup === undefined && base !== undefined
+      ? { entry: { number: -1, offset: base, positionBytes: 0 }, validTo: undefined }
+      : undefined)
   const about =
-    floor && index && offset !== undefined
-      ? estimatePosition(floor, index.entries, offset, { offset: BigInt(segment?.endOffset ?? 0), position: size })
+    start && offset !== undefined
+      ? estimatePosition(start, lookup?.entries ?? [], offset, {
+          offset: BigInt(segment?.endOffset ?? 0),
+          position: size,
+        })
       : undefined
   const from = windowStart(search.from, about, { disk: size, longest }, span)
   const following = search.from === undefined && search.offset === undefined
 
-  const lists = useEach(holders, id =>
-    queries.batches(id, at, base ?? '0', boundaryBefore(answerOf(indexes, id)?.entries ?? [], from), BATCHES_MAX),
-  )
+  const indexes = useEach(holders, id => queries.index(id, at, base ?? '0', from, from + span))
+  const index = answerOf(indexes, node)
+  const lists = useEach(holders, id => {
+    const known = answerOf(indexes, id)
+    // While a new window is asked for, the old one is shown; only of this segment it knows where batches begin.
+    const entries = known?.startOffset === base ? (known?.entries ?? []) : []
+    return queries.batches(id, at, base ?? '0', boundaryBefore(entries, from), BATCHES_MAX)
+  })
   const batches = answerOf(lists, node)
   const found = offset === undefined ? undefined : batchOf(batches?.batches ?? [], offset)
   const batch =

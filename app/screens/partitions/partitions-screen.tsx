@@ -13,13 +13,16 @@ import { byGroup, groupName, METADATA, pathName } from '../../names.ts'
 import type { Search } from '../../search.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { useNowSeconds } from '../../ui/age.tsx'
-import { bytesShort, count, grouped } from '../../ui/format.ts'
+import { bytesShort, count, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
+import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Picker } from '../../ui/picker.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState, verdictLook } from '../../ui/states.ts'
+import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
+import { partitionsSituation } from './situation.ts'
 import './partitions.css'
 
 const ROW = 26
@@ -67,7 +70,7 @@ export default function PartitionsScreen() {
     return list.sort(ORDER[sort])
   }, [view.groups, names, text, sort])
   const change = (patch: Search<'partitions'>): void =>
-    void navigate({ to: '/partitions', search: old => ({ ...old, ...patch }), replace: true })
+    void navigate({ to: '/partitions', search: old => ({ ...old, ...patch }) as Search<'partitions'>, replace: true })
   const box = useRef<HTMLElement>(null)
   const rows = useVirtualizer({
     count: lines.length,
@@ -76,9 +79,11 @@ export default function PartitionsScreen() {
     overscan: 4,
   })
   const items = rows.getVirtualItems()
-  const all = [...view.groups.keys()].length - (view.groups.has(METADATA) ? 1 : 0)
+  const every = [...view.groups.values()].filter(group => group.group !== METADATA)
+  const all = every.length
   return (
     <div className="screen pts">
+      <Now words={partitionsSituation(view, every, now)} />
       <div className="screen-head">
         <h1>Partitions</h1>
         <span className="label">
@@ -155,12 +160,38 @@ export default function PartitionsScreen() {
                 <Spacer height={items.length > 0 ? rows.getTotalSize() - items.at(-1)!.end : 0} />
               </tbody>
             </table>
-            {lines.length === 0 && <p className="note">No partition has “{search.q}” in its name or number.</p>}
+            {lines.length === 0 && (
+              <p className="note">No partition has “{visible(search.q ?? '')}” in its name or number.</p>
+            )}
           </Scroll>
         )}
+        {all > 0 && <TableFoot name="partitions" rows={lines} columns={columnsOf(view, ids, now)} />}
       </Pane>
     </div>
   )
+}
+
+/** What the list is saved with: every partition that the search leaves, each number by the node that said it. */
+function columnsOf(view: ClusterView, ids: readonly number[], now: number): ExportColumn<Line>[] {
+  const leads = (line: Line): number | undefined => {
+    const verdict = primaryOf(view, line.group.group, now)
+    return verdict.kind === 'primary' ? verdict.node : undefined
+  }
+  const own = (line: Line) => line.group.replicas.get(leads(line) ?? -1)?.offsets
+  return [
+    { id: 'partition', data: line => groupName(line.group.group) },
+    { id: 'name', data: line => line.name },
+    { id: 'group', data: line => BigInt(line.group.group) },
+    { id: 'primary', data: leads },
+    { id: 'nextOffset', data: line => own(line)?.next },
+    { id: 'persistedOffset', data: line => own(line)?.persisted },
+    ...ids.flatMap((id): ExportColumn<Line>[] => [
+      { id: `node${id}.view`, data: line => line.group.replicas.get(id)?.view },
+      { id: `node${id}.applied`, data: line => line.group.replicas.get(id)?.commitMin },
+      { id: `node${id}.status`, data: line => line.group.replicas.get(id)?.status },
+    ]),
+    { id: 'lag', data: line => line.lag },
+  ]
 }
 
 const ORDER: Readonly<Record<Sort, (a: Line, b: Line) => number>> = {

@@ -5,7 +5,7 @@ import { tickStep } from '../../geometry/cut-axis.ts'
 import { placeFlags } from '../../geometry/flags.ts'
 import { clockShort, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
-import { FLAG_WORDS, MARK_LOOK, secondsText } from './looks.ts'
+import { FLAG_WORDS, MARK_LOOK, secondsText, withoutLedger } from './looks.ts'
 
 const LANE = 140
 const TOP = 22
@@ -81,7 +81,7 @@ function LaneWords({ run, chosen, onChoose }: { run: Recovery; chosen: boolean; 
         {lost === undefined ? (
           <>
             <Glyph name="unknown" state="none" />
-            No load
+            {withoutLedger(run)}
           </>
         ) : lost === 0 ? (
           <>
@@ -122,7 +122,7 @@ function Plot(props: { run: Recovery; width: number; x: (ms: number) => number; 
     AXIS,
     width,
   )
-  const outage = run.stalled ? Math.min(toMs, run.marks.acknowledged ?? props.now - run.faultMs) : 0
+  const outage = run.stalled !== undefined ? Math.min(toMs, run.marks.acknowledged ?? props.now - run.faultMs) : 0
   const words = marks.map(item => item.words).join(', ')
   return (
     <svg
@@ -146,7 +146,7 @@ function Plot(props: { run: Recovery; width: number; x: (ms: number) => number; 
       </text>
       {shown.length === 0 ? (
         <text className="s l" x={x(0) + 8} y={BASE - 8}>
-          no load ran
+          {withoutLedger(run)}
         </text>
       ) : (
         <path d={line} className="inkline lane-line" />

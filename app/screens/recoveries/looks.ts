@@ -1,4 +1,4 @@
-import type { MarkName } from '../../data/recoveries.ts'
+import type { MarkName, Recovery } from '../../data/recoveries.ts'
 import type { Look } from '../../ui/states.ts'
 
 export const MARK_LOOK: Readonly<Record<MarkName, Look>> = {
@@ -15,6 +15,10 @@ export const FLAG_WORDS: Readonly<Record<MarkName, string>> = {
   started: 'started again',
   caughtUp: 'caught up',
 }
+
+/** Why nothing is said of the load of a run: a tab that was opened after it knows its marks and not its ledger. */
+export const withoutLedger = (run: Recovery): string =>
+  run.stalled === undefined && run.marks.acknowledged === undefined ? 'No load seen' : 'Load not seen here'
 
 /** Seconds to the millisecond. */
 export const secondsText = (ms: number): string => (ms / 1000).toFixed(3)

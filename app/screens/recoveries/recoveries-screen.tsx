@@ -4,17 +4,21 @@ import { primaryOf } from '../../../shared/inspection/belief.ts'
 import { type ClusterView, msOf } from '../../../shared/inspection/view.ts'
 import { actOnNode, useForbidden } from '../../data/actions.ts'
 import { useCell } from '../../data/cell.ts'
-import type { MarkName, Recovery } from '../../data/recoveries.ts'
-import { realNow, recoveries, shown } from '../../data/store.ts'
+import { MARKS, type MarkName, type Recovery, recoveriesAt } from '../../data/recoveries.ts'
+import { asOf, realNow, recoveries, shown } from '../../data/store.ts'
 import { groupName, METADATA } from '../../names.ts'
 import type { Search } from '../../search.ts'
 import { ActButton } from '../../ui/act-button.tsx'
+import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { clockShort, count, grouped } from '../../ui/format.ts'
-import { Glyph, type GlyphName, type StateColour } from '../../ui/glyph.tsx'
+import { Glyph } from '../../ui/glyph.tsx'
+import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
-import { Scroll } from '../../ui/scroll.tsx'
+import { State } from '../../ui/state.tsx'
+import type { Look } from '../../ui/states.ts'
 import { Lanes } from './lanes.tsx'
-import { MARK_LOOK, secondsText } from './looks.ts'
+import { MARK_LOOK, secondsText, withoutLedger } from './looks.ts'
+import { recoverySituation } from './situation.ts'
 import './recoveries.css'
 
 const route = getRouteApi('/recoveries')
@@ -24,14 +28,18 @@ const wholeSecond = (now: number): number => Math.floor(now / 1000) * 1000
 export default function RecoveriesScreen() {
   const search: Search<'recoveries'> = route.useSearch()
   const navigate = useNavigate()
-  const runs = useCell(recoveries)
+  const all = useCell(recoveries)
+  const past = useCell(asOf)
   const view = useCell(shown, state => state.view)
-  const now = useCell(realNow, wholeSecond)
+  const present = useCell(realNow, wholeSecond)
+  const now = past?.atMs ?? present
+  const runs = past ? recoveriesAt(all, past.atMs, view.load) : all
   const chosen = runs.find(run => run.id === search.run) ?? runs[0]
   const choose = (run: string): void =>
     void navigate({ to: '/recoveries', search: old => ({ ...old, run }) as Search<'recoveries'> })
   return (
     <div className="screen rec">
+      <Now words={recoverySituation(chosen, now)} />
       <Head chosen={chosen} view={view} now={now} />
       {runs.length === 0 ? (
         <section className="pane">
@@ -71,7 +79,7 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
           <span className="label">{chosen ? `${chosen.id}, first acknowledgement` : 'First acknowledgement'}</span>
           <b data-testid="first-ack" data-ms={chosen?.marks.acknowledged ?? ''}>
             {chosen?.marks.acknowledged === undefined ? (
-              <small>{chosen && !chosen.stalled ? 'no gap seen' : 'none yet'}</small>
+              <small>{chosen && chosen.stalled === undefined ? 'no gap seen' : 'none yet'}</small>
             ) : (
               <>
                 {secondsText(chosen.marks.acknowledged)} <small>s</small>
@@ -104,7 +112,7 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
                 {grouped(chosen.ledger.lost)}
               </>
             ) : (
-              <small>no load ran</small>
+              <small>{chosen ? withoutLedger(chosen) : 'no load ran'}</small>
             )}
           </b>
         </span>
@@ -124,192 +132,172 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
   )
 }
 
-const ROWS: readonly MarkName[] = ['noticed', 'elected', 'acknowledged', 'started', 'caughtUp']
-
 function StopwatchPane(props: { runs: readonly Recovery[]; chosen: Recovery; onChoose: (id: string) => void }) {
   return (
     <Pane title="Stopwatch" label="seconds after the fault, slowest group" testId="stopwatch">
-      <Scroll name="Stopwatch">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Mark</th>
-              {props.runs.map(run => (
-                <th key={run.id} scope="col" className="n">
-                  <button
-                    type="button"
-                    className="link"
-                    aria-pressed={run.id === props.chosen.id}
-                    onClick={() => props.onChoose(run.id)}
-                  >
-                    {run.id}
-                  </button>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {ROWS.map(mark => (
-              <tr key={mark}>
-                <th scope="row">
-                  <span className="state">
-                    <Glyph name={MARK_LOOK[mark].glyph} state={MARK_LOOK[mark].colour} />
-                    {MARK_LOOK[mark].word}
-                  </span>
-                </th>
-                {props.runs.map(run => (
-                  <td
-                    key={run.id}
-                    className={`n${run.id === props.chosen.id ? ' strong' : ''}`}
+      <DataTable
+        name="stopwatch"
+        rows={MARKS}
+        rowKey={mark => mark}
+        empty=""
+        columns={[
+          {
+            id: 'mark',
+            head: 'Mark',
+            names: true,
+            data: mark => mark,
+            cell: mark => <State look={MARK_LOOK[mark]} />,
+          },
+          ...props.runs.map(
+            (run): Column<MarkName> => ({
+              id: `${run.id}.ms`,
+              align: 'n',
+              data: mark => run.marks[mark],
+              head: (
+                <button
+                  type="button"
+                  className="link"
+                  aria-pressed={run.id === props.chosen.id}
+                  onClick={() => props.onChoose(run.id)}
+                >
+                  {run.id}
+                </button>
+              ),
+              cell: mark => {
+                const ms = run.marks[mark]
+                return (
+                  <span
+                    className={ms === undefined ? 'ink-3' : run.id === props.chosen.id ? 'strong' : undefined}
                     data-testid={`mark-${run.id}-${mark}`}
-                    data-ms={run.marks[mark] ?? ''}
+                    data-ms={ms ?? ''}
                   >
-                    {run.marks[mark] === undefined ? (
-                      <span className="ink-3">none</span>
-                    ) : (
-                      secondsText(run.marks[mark]!)
-                    )}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+                    {ms === undefined ? 'none' : secondsText(ms)}
+                  </span>
+                )
+              },
+            }),
+          ),
+        ]}
+      />
     </Pane>
   )
 }
 
+interface Phase {
+  readonly look: Look
+  readonly ms: number | undefined
+}
+
 function PhasesPane({ run }: { run: Recovery }) {
   const { marks } = run
-  const phases: { word: string; glyph: GlyphName; colour: StateColour; ms: number | undefined }[] = [
-    { word: 'Silence, until a peer doubts', glyph: 'change', colour: 'change', ms: marks.noticed },
+  const between = (from: number | undefined, to: number | undefined): number | undefined =>
+    from === undefined || to === undefined ? undefined : to - from
+  const phases: readonly Phase[] = [
+    { look: { word: 'Silence, until a peer doubts', glyph: 'change', colour: 'change' }, ms: marks.noticed },
     {
-      word: 'Votes, durable before sent',
-      glyph: 'primary',
-      colour: 'primary',
-      ms: marks.elected === undefined || marks.noticed === undefined ? undefined : marks.elected - marks.noticed,
+      look: { word: 'Votes, durable before sent', glyph: 'primary', colour: 'primary' },
+      ms: between(marks.noticed, marks.elected),
     },
     {
-      word: 'Clients find the new primary',
-      glyph: 'acked',
-      colour: 'ok',
-      ms:
-        marks.acknowledged === undefined || marks.elected === undefined
-          ? undefined
-          : marks.acknowledged - marks.elected,
+      look: { word: 'Clients find the new primary', glyph: 'acked', colour: 'ok' },
+      ms: between(marks.elected, marks.acknowledged),
     },
   ]
   const most = Math.max(1, ...phases.map(phase => phase.ms ?? 0))
   const elections = Object.entries(run.elections).sort((a, b) => a[1] - b[1])
   return (
     <Pane title={`${run.id} in phases`} label="where the time went" testId="phases">
-      <Scroll name="Phases">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Phase</th>
-              <th scope="col" className="n">
-                s
-              </th>
-              <th scope="col" className="bar-col">
-                <span className="sr">Share</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {phases.map(phase => (
-              <tr key={phase.word}>
-                <td>
-                  <span className="state">
-                    <Glyph name={phase.glyph} state={phase.colour} />
-                    {phase.word}
-                  </span>
-                </td>
-                <td className="n">
-                  {phase.ms === undefined ? 'none' : phase.ms < 0 ? 'before it' : secondsText(phase.ms)}
-                </td>
-                <td>
-                  <span className="phase-bar" style={{ width: `${Math.max(0, ((phase.ms ?? 0) / most) * 100)}%` }} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        <p className="note small">
-          {elections.length === 0
-            ? 'No group had to elect: the node that died led none of them.'
-            : `New primaries: ${elections
-                .slice(0, 6)
-                .map(([group, ms]) => `${groupName(group)} at ${secondsText(ms)}`)
-                .join(', ')}${elections.length > 6 ? ` and ${elections.length - 6} more` : ''}.`}
-        </p>
-      </Scroll>
+      <DataTable
+        name="phases"
+        rows={phases}
+        rowKey={phase => phase.look.word}
+        empty=""
+        columns={[
+          {
+            id: 'phase',
+            head: 'Phase',
+            data: phase => phase.look.word,
+            cell: phase => <State look={phase.look} />,
+          },
+          {
+            id: 'ms',
+            head: 's',
+            align: 'n',
+            data: phase => phase.ms,
+            cell: ({ ms }) => (ms === undefined ? 'none' : ms < 0 ? 'before it' : secondsText(ms)),
+          },
+          {
+            id: 'share',
+            head: <span className="sr">Share</span>,
+            cell: ({ ms = 0 }) => (
+              <span className="phase-track">
+                {ms > 0 && <span className="phase-bar" style={{ width: `${(ms / most) * 100}%` }} />}
+              </span>
+            ),
+          },
+        ]}
+      />
+      <p className="note small">
+        {elections.length === 0
+          ? 'No group had to elect: the node that died led none of them.'
+          : `New primaries: ${elections
+              .slice(0, 6)
+              .map(([group, ms]) => `${groupName(group)} at ${secondsText(ms)}`)
+              .join(', ')}${elections.length > 6 ? ` and ${elections.length - 6} more` : ''}.`}
+      </p>
     </Pane>
   )
 }
 
 function LedgerPane(props: { runs: readonly Recovery[]; chosen: Recovery }) {
   const load = useCell(shown, state => state.view.load)
+  const figure = (id: 'sent' | 'acked' | 'readBack' | 'duplicate', head: string): Column<Recovery> => ({
+    id,
+    head,
+    align: 'n',
+    data: run => run.ledger?.[id],
+  })
   return (
     <Pane
-      title="Is every acknowledged message still there?"
+      title="Acknowledged, and still there?"
       label={load ? `load ${load.state}, ${clockShort(msOf(load.takenWallUs))}` : undefined}
       testId="run-ledger"
     >
-      <Scroll name="Ledger by run">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Run</th>
-              <th scope="col" className="n">
-                sent
-              </th>
-              <th scope="col" className="n">
-                acked
-              </th>
-              <th scope="col" className="n">
-                read back
-              </th>
-              <th scope="col">acked, not found</th>
-              <th scope="col" className="n">
-                twice
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {props.runs.map(run => (
-              <tr key={run.id} aria-selected={run.id === props.chosen.id}>
-                <th scope="row">{run.id}</th>
-                {run.ledger ? (
-                  <>
-                    <td className="n">{grouped(run.ledger.sent)}</td>
-                    <td className="n">{grouped(run.ledger.acked)}</td>
-                    <td className="n">{grouped(run.ledger.readBack)}</td>
-                    <td>
-                      <span className="state">
-                        <Glyph
-                          name={run.ledger.lost === 0 ? 'ok' : 'fail'}
-                          state={run.ledger.lost === 0 ? 'ok' : 'danger'}
-                        />
-                        {run.ledger.lost === 0 ? '0 lost' : count(run.ledger.lost, 'message')}
-                      </span>
-                    </td>
-                    <td className="n">{grouped(run.ledger.duplicate)}</td>
-                  </>
-                ) : (
-                  <td colSpan={5} className="ink-3">
-                    no load ran: nothing was acknowledged that could be lost
-                  </td>
-                )}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        <p className="note small">
-          Counts are of the load that ran then; while it runs, what was acknowledged last is not yet read back.
-        </p>
-      </Scroll>
+      <DataTable
+        name="ledger by run"
+        rows={props.runs}
+        rowKey={run => run.id}
+        rowClass={run => (run.id === props.chosen.id ? 'strong' : undefined)}
+        empty=""
+        columns={[
+          { id: 'run', head: 'Run', names: true, data: run => run.id },
+          figure('sent', 'sent'),
+          figure('acked', 'acked'),
+          figure('readBack', 'read back'),
+          {
+            id: 'lost',
+            head: 'acked, not found',
+            data: run => run.ledger?.lost,
+            cell: run =>
+              run.ledger ? (
+                <State
+                  look={
+                    run.ledger.lost === 0
+                      ? { glyph: 'ok', colour: 'ok', word: '0 lost' }
+                      : { glyph: 'fail', colour: 'danger', word: count(run.ledger.lost, 'message') }
+                  }
+                />
+              ) : (
+                <span className="ink-3">{withoutLedger(run)}</span>
+              ),
+          },
+          figure('duplicate', 'twice'),
+        ]}
+      />
+      <p className="note small">
+        Counts are of the load that ran then; while it runs, what was acknowledged last is not yet read back. Without a
+        load nothing was acknowledged that could be lost.
+      </p>
     </Pane>
   )
 }

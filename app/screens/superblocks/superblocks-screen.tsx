@@ -2,21 +2,24 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import { replicaIds } from '../../../shared/inspection/belief.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
+import { showsSlots } from '../../data/slots.ts'
 import { shown } from '../../data/store.ts'
 import { useEach } from '../../data/use-each.ts'
+import { useReplicaIds } from '../../data/use-replica-ids.ts'
 import { byGroup, groupName, METADATA, pathName } from '../../names.ts'
 import type { Search } from '../../search.ts'
 import { Age, STALE_MS, useNowSeconds } from '../../ui/age.tsx'
 import { count, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
+import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
+import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
 import { type Row, SLOT_LOOK, VERDICT_LOOK } from './looks.ts'
 import { SlotPane } from './slot-pane.tsx'
 import { Unasked } from './unasked.tsx'
@@ -28,13 +31,9 @@ export default function SuperblocksScreen() {
   const search: Search<'superblocks'> = route.useSearch()
   const navigate = useNavigate()
   const nodes = useCell(shown, state => state.view.nodes)
-  const ids = useCell(
-    shown,
-    state => replicaIds(state.view),
-    (a, b) => a.length === b.length,
-  )
+  const ids = useReplicaIds()
   const now = useNowSeconds()
-  const answers = useEach(ids, queries.superblocks, id => nodes.get(id)?.process?.state === 'running')
+  const answers = useEach(ids, queries.superblocks, id => showsSlots(nodes.get(id)))
   const rows = useMemo(() => {
     const list: Row[] = []
     for (const answer of answers) {
@@ -60,10 +59,10 @@ export default function SuperblocksScreen() {
     <>
       <h1 className="sr">Superblocks</h1>
       <div className="screen sbk">
-        <Now
+        <Lead
           rows={rows}
           bad={bad}
-          loading={answers.some(answer => answer.loading && nodes.get(answer.node)?.process?.state === 'running')}
+          loading={answers.some(answer => answer.loading && showsSlots(nodes.get(answer.node)))}
           down={ids.filter(id => nodes.get(id)?.process?.state !== 'running')}
         />
         <div className="cols inner-scroll">
@@ -86,7 +85,7 @@ export default function SuperblocksScreen() {
               </span>
             }
           >
-            <Unasked answers={answers} nodes={nodes} what="slots" />
+            <Unasked answers={answers} nodes={nodes} what="slots" asked={showsSlots} />
             {rows.length === 0 && answers.some(answer => answer.loading) && <Skeleton what="superblocks" rows={8} />}
             {rows.length > 0 && (
               <Scroll name="Slots of every group">
@@ -99,6 +98,7 @@ export default function SuperblocksScreen() {
               </Scroll>
             )}
             <p className="micro ink-3 note">* commit_max on metadata, offset_frontier on partitions.</p>
+            {rows.length > 0 && <TableFoot name="superblocks" rows={listed} columns={SLOT_COLUMNS} />}
           </Pane>
           {chosen && <WhyPane chosen={chosen} other={other} peers={peers} onOther={id => change({ with: id })} />}
         </div>
@@ -121,11 +121,10 @@ export default function SuperblocksScreen() {
   )
 }
 
-function Now(props: { rows: readonly Row[]; bad: readonly Row[]; loading: boolean; down: readonly number[] }) {
+function Lead(props: { rows: readonly Row[]; bad: readonly Row[]; loading: boolean; down: readonly number[] }) {
   const { rows, bad } = props
   const first = bad[0]
   const absent = rows.filter(row => row.block.verdict === 'empty').length
-  const tone = first ? 'bad' : 'plain'
   const what = first
     ? `Slot ${first.block.slots.findIndex(slot => slot.state === 'corrupt') === 0 ? 'A' : 'B'} of ${groupName(first.block.group)} on node-${first.node} is unreadable.`
     : rows.length === 0
@@ -145,34 +144,48 @@ function Now(props: { rows: readonly Row[]; bad: readonly Row[]; loading: boolea
   const next = first
     ? 'Nothing writes to a damaged pair. Restore the slot from a copy, or wipe the node and let it refill.'
     : props.down.length > 0
-      ? `${props.down.map(id => `node-${id}`).join(', ')} ${props.down.length === 1 ? 'does' : 'do'} not run: its slots are what it last showed.`
+      ? `${props.down.map(id => `node-${id}`).join(', ')} ${props.down.length === 1 ? 'does' : 'do'} not run: slots are read from the directory without it.`
       : 'Kill the primary on the cluster screen: the election writes view 1 into these slots before anybody votes.'
   return (
-    <section className="now" aria-label="Situation" data-testid="situation">
-      <div className="lead" data-tone={tone}>
-        <Glyph
-          name={first ? 'refused' : absent === rows.length ? 'absent' : 'ok'}
-          state={first ? 'danger' : absent === rows.length ? 'none' : 'ok'}
-          large
-        />
-        <div>
-          <span className="label">Both slots of every group</span>
-          <p>
-            <b>{what}</b>
-          </p>
-        </div>
-      </div>
-      <div>
-        <span className="label">Why</span>
-        <p>{why}</p>
-      </div>
-      <div>
-        <span className="label">Next</span>
-        <p>{next}</p>
-      </div>
-    </section>
+    <Now
+      words={{
+        tone: first ? 'bad' : 'plain',
+        glyph: first ? 'refused' : absent === rows.length ? 'absent' : 'ok',
+        colour: first ? 'danger' : absent === rows.length ? 'none' : 'ok',
+        label: 'Both slots of every group',
+        what,
+        why,
+        next,
+      }}
+    />
   )
 }
+
+const SLOT_COLUMNS: readonly ExportColumn<Row>[] = [
+  { id: 'group', data: row => groupName(row.block.group) },
+  { id: 'node', data: row => row.node },
+  { id: 'verdict', data: row => row.block.verdict },
+  { id: 'winner', data: row => row.block.winner },
+  ...([0, 1] as const).flatMap((at): ExportColumn<Row>[] => {
+    const field = (name: string) => (row: Row) => {
+      const value = row.block.slots[at].fields?.[name]
+      return value === undefined ? undefined : /^\d+$/.test(String(value)) ? BigInt(value) : value
+    }
+    const slot = 'ab'[at]
+    return [
+      { id: `${slot}.state`, data: row => row.block.slots[at].state },
+      {
+        id: `${slot}.sequence`,
+        data: row => (row.block.slots[at].sequence === undefined ? undefined : BigInt(row.block.slots[at].sequence!)),
+      },
+      { id: `${slot}.view`, data: field('view') },
+      { id: `${slot}.logView`, data: field('logView') },
+      { id: `${slot}.commitMax`, data: field('commitMax') },
+      { id: `${slot}.offsetFrontier`, data: field('offsetFrontier') },
+      { id: `${slot}.hex`, data: row => row.block.slots[at].hex },
+    ]
+  }),
+]
 
 function SlotTable(props: { rows: readonly Row[]; chosen: Row | undefined; onChoose: (row: Row) => void }) {
   const names = useQuery(queries.topics()).data

@@ -1,10 +1,10 @@
 /** Why the chosen pair has its verdict, and how its record differs from a peer's. */
 import { groupName } from '../../names.ts'
+import { DataTable } from '../../ui/data-table.tsx'
 import { grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Picker } from '../../ui/picker.tsx'
-import { Scroll } from '../../ui/scroll.tsx'
 import { type Row, VERDICT_LOOK } from './looks.ts'
 import { changeOf, ruleOf, SLOT_STATES } from './verdicts.ts'
 
@@ -97,6 +97,16 @@ function DiffPane(props: {
   const mine = recordOf(chosen)
   const theirs = recordOf(other)
   const names = [...new Set([...Object.keys(mine?.fields ?? {}), ...Object.keys(theirs?.fields ?? {})])]
+  const fields = ['sequence', ...names].map(name => {
+    const left = name === 'sequence' ? mine?.sequence : mine?.fields?.[name]
+    const right = name === 'sequence' ? theirs?.sequence : theirs?.fields?.[name]
+    return {
+      name: name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+      left,
+      right,
+      change: changeOf(left, right),
+    }
+  })
   const lost = chosen.block.verdict === 'unreadable'
   return (
     <Pane
@@ -120,47 +130,44 @@ function DiffPane(props: {
       {mine?.fields === undefined && theirs?.fields === undefined ? (
         <p className="note">Neither node has a record to compare: absent slots have no fields.</p>
       ) : (
-        <Scroll name="Fields of two records">
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Field</th>
-                <th scope="col" className="n">
-                  node-{chosen.node} {mine?.slot.toUpperCase() ?? 'none'}
-                </th>
-                <th scope="col" className="n">
-                  {other ? `node-${other.node} ${theirs?.slot.toUpperCase() ?? 'none'}` : 'no peer'}
-                </th>
-                <th scope="col" className="n">
-                  change
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {['sequence', ...names].map(name => {
-                const left = name === 'sequence' ? mine?.sequence : mine?.fields?.[name]
-                const right = name === 'sequence' ? theirs?.sequence : theirs?.fields?.[name]
-                const change = changeOf(left, right)
-                return (
-                  <tr key={name}>
-                    <td>{name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)}</td>
-                    <td className="n" title={left === undefined ? undefined : String(left)}>
-                      {shown(left)}
-                    </td>
-                    <td className="n" title={right === undefined ? undefined : String(right)}>
-                      {shown(right)}
-                    </td>
-                    <td className={`n${change === 'equal' ? ' eq' : ''}`}>{change ?? ''}</td>
-                  </tr>
-                )
-              })}
-            </tbody>
-          </table>
-        </Scroll>
+        <DataTable
+          name="fields of two records"
+          rows={fields}
+          rowKey={field => field.name}
+          empty=""
+          columns={[
+            { id: 'field', head: 'Field', data: field => field.name },
+            {
+              id: `node${chosen.node}`,
+              head: `node-${chosen.node} ${mine?.slot.toUpperCase() ?? 'none'}`,
+              align: 'n',
+              data: field => field.left,
+              cell: field => <Value of={field.left} />,
+            },
+            {
+              id: other ? `node${other.node}` : 'peer',
+              head: other ? `node-${other.node} ${theirs?.slot.toUpperCase() ?? 'none'}` : 'no peer',
+              align: 'n',
+              data: field => field.right,
+              cell: field => <Value of={field.right} />,
+            },
+            {
+              id: 'change',
+              head: 'change',
+              align: 'n',
+              data: field => field.change,
+              cell: field => <span className={field.change === 'equal' ? 'eq' : undefined}>{field.change}</span>,
+            },
+          ]}
+        />
       )}
     </Pane>
   )
 }
+
+const Value = ({ of }: { of: string | number | undefined }) => (
+  <span title={of === undefined ? undefined : visible(String(of))}>{shown(of)}</span>
+)
 
 /** Numbers people count are grouped; what is longer is an identity: its hex, shortened in the middle. */
 function shown(value: string | number | undefined): string {

@@ -1,21 +1,31 @@
 /** Acknowledged messages per second over the last two minutes, with the facts that explain its dents. Fetched when needed. */
 import { useMemo } from 'react'
-import { Area, CartesianGrid, ComposedChart, Line, ReferenceLine, ResponsiveContainer, XAxis, YAxis } from 'recharts'
+import {
+  Area,
+  CartesianGrid,
+  ComposedChart,
+  Line,
+  ReferenceArea,
+  ReferenceLine,
+  ResponsiveContainer,
+  XAxis,
+  YAxis,
+} from 'recharts'
 import type { LoadState } from '../../../shared/inspection/api.ts'
 import { useCell } from '../../data/cell.ts'
 import { shown } from '../../data/store.ts'
 import { type PlacedFlag, placeFlags } from '../../geometry/flags.ts'
 import { clockShort, grouped } from '../../ui/format.ts'
+import { loadGaps } from './gaps.ts'
 
 const SPAN_S = 120
 /** One object for ever: recharts measures its ticks anew for each new one. */
 const TICK = { fill: 'var(--ink-3)', fontSize: 11 } as const
-/** Words are placed as if the plot had this width and its letters this size: too narrow a guess only costs a row. */
-const PLOT_PX = 440
+/** Words are placed as if the plot had its least width and letters of this size: too narrow a guess only costs a row. */
 const LETTER_PX = 6.6
 const EXPLAINS = new Set(['process_exited', 'process_paused', 'process_started', 'process_resumed', 'view_started'])
 
-export default function LoadChart({ load }: { load: LoadState }) {
+export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plotPx?: number }) {
   const facts = useCell(shown, state => state.view.facts)
   const last = load.seconds.at(-1)?.atMs ?? Math.floor(Number(load.takenWallUs) / 1_000_000) * 1000
   const first = last - SPAN_S * 1000
@@ -44,22 +54,23 @@ export default function LoadChart({ load }: { load: LoadState }) {
     () =>
       placeFlags(
         marks.map(fact => ({
-          x: ((Math.min(fact.atMs, last) - first) / (last - first)) * PLOT_PX,
+          x: ((Math.min(fact.atMs, last) - first) / (last - first)) * plotPx,
           width: shortWords(fact.kind, fact.about).length * LETTER_PX,
         })),
         0,
-        PLOT_PX,
+        plotPx,
       ),
-    [marks, first, last],
+    [marks, first, last, plotPx],
   )
+  const gaps = useMemo(() => loadGaps(load, facts), [load, facts])
   const isLeft = (flag: PlacedFlag | undefined, atMs: number) =>
-    flag !== undefined && flag.left + 0.5 < ((Math.min(atMs, last) - first) / (last - first)) * PLOT_PX
+    flag !== undefined && flag.left + 0.5 < ((Math.min(atMs, last) - first) / (last - first)) * plotPx
   const acked = points.reduce((sum, point) => sum + point.acked, 0)
   return (
     <div
       className="loadchart"
       role="img"
-      aria-label={`Acknowledged messages per second over the last two minutes, ${grouped(acked)} in all`}
+      aria-label={`Acknowledged messages per second over the last two minutes, ${grouped(acked)} in all${gaps.map(gap => `; none for ${Math.round((gap.toMs - gap.fromMs) / 1000)} s from ${clockShort(gap.fromMs)} on`).join('')}`}
     >
       <ResponsiveContainer width="100%" height="100%">
         <ComposedChart data={points} margin={{ top: 16, right: 26, bottom: 0, left: 0 }}>
@@ -82,6 +93,20 @@ export default function LoadChart({ load }: { load: LoadState }) {
             tick={TICK}
             tickFormatter={(value: number) => grouped(value)}
           />
+          {gaps.map(gap => (
+            <ReferenceArea
+              key={gap.fromMs}
+              x1={Math.max(gap.fromMs, first)}
+              x2={Math.min(gap.toMs, last)}
+              className="chart-gap"
+              label={{
+                value: `${Math.round((gap.toMs - gap.fromMs) / 1000)} s`,
+                position: 'insideBottom',
+                fill: 'var(--ink-1)',
+                fontSize: 11,
+              }}
+            />
+          ))}
           <Area dataKey="acked" type="linear" isAnimationActive={false} dot={false} className="chart-acked" />
           <Line dataKey="sent" type="linear" isAnimationActive={false} dot={false} className="chart-sent" />
           {marks.map((fact, index) => (

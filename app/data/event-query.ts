@@ -1,0 +1,143 @@
+/**
+ * The search line of the timeline: `kind:vote|svc node:1 op>=1030 view:7 leads`. Terms stand beside each other and all of
+ * them must hold; a word without a colon is looked for in the kind and the words of the event. What cannot be understood
+ * is named and left out, so that a half-typed query still finds something. Pure.
+ */
+import { CONSOLE_NODE } from '../../shared/inspection/envelope.ts'
+import { wordsOf } from '../../shared/inspection/kinds.ts'
+import { groupName } from '../names.ts'
+import type { RingEvent } from './ring.ts'
+
+const NUMBERS = ['op', 'view', 'commit', 'node', 'seq'] as const
+type NumberField = (typeof NUMBERS)[number]
+const TEXTS = ['kind', 'group', 'plane'] as const
+type TextField = (typeof TEXTS)[number]
+type Compare = '=' | '>' | '<' | '>=' | '<='
+
+export type Term =
+  | { readonly field: NumberField; readonly compare: Compare; readonly values: readonly bigint[] }
+  | { readonly field: TextField; readonly patterns: readonly string[] }
+  | { readonly field: 'words'; readonly text: string }
+
+export interface EventQuery {
+  readonly terms: readonly Term[]
+  /** Terms that were left out, each with what is wrong with it. */
+  readonly problems: readonly string[]
+}
+
+/** Short names of frames, as the field uses them. */
+const KIND_ALIASES: Readonly<Record<string, string>> = {
+  svc: 'start_view_change_received',
+  dvc: 'do_view_change_received',
+  sv: 'view_adopted',
+  vote: '*_view_change_received',
+  prepare: 'prepare_queued',
+  prepareok: 'prepare_acked',
+  commit: '*commit*',
+}
+const LONGEST = 20
+
+/** Reads a query; never throws. */
+export function parseQuery(text: string): EventQuery {
+  const terms: Term[] = []
+  const problems: string[] = []
+  for (const part of text.split(/\s+/).filter(Boolean)) {
+    const match = /^([a-z]+)(:|>=|<=|>|<|=)(.*)$/i.exec(part)
+    if (!match) {
+      terms.push({ field: 'words', text: part.toLowerCase() })
+      continue
+    }
+    const field = match[1]!.toLowerCase()
+    const sign = match[2] === ':' ? '=' : (match[2] as Compare)
+    const value = match[3]!
+    if (value === '') problems.push(`${part}: nothing stands after ${match[2]}`)
+    else if (isNumberField(field)) {
+      if (value === '*') continue
+      const values = value.split('|').map(item => (field === 'node' ? nodeNumber(item) : item))
+      if (!values.every(item => /^\d+$/.test(item) && item.length <= LONGEST))
+        problems.push(`${part}: ${field} is compared with whole numbers`)
+      else if (sign !== '=' && values.length > 1) problems.push(`${part}: one number after ${sign}`)
+      else terms.push({ field, compare: sign, values: values.map(BigInt) })
+    } else if (isTextField(field)) {
+      if (sign !== '=') problems.push(`${part}: ${field} has no order`)
+      else terms.push({ field, patterns: value.toLowerCase().split('|').filter(Boolean) })
+    } else problems.push(`${part}: no field is called ${field}`)
+  }
+  return { terms, problems }
+}
+
+const isNumberField = (name: string): name is NumberField => (NUMBERS as readonly string[]).includes(name)
+const isTextField = (name: string): name is TextField => (TEXTS as readonly string[]).includes(name)
+/** `1`, `n1` and `node-1` are the same node; `console` is the console. */
+const nodeNumber = (text: string): string =>
+  text.toLowerCase() === 'console' ? String(CONSOLE_NODE) : text.replace(/^(node-|n)/i, '')
+
+/** Whether all terms hold for an event. A query without terms takes everything. */
+export const matchesQuery = (query: EventQuery, event: RingEvent): boolean =>
+  query.terms.every(term => holds(term, event))
+
+function holds(term: Term, event: RingEvent): boolean {
+  if (term.field === 'words')
+    return event.kind.includes(term.text) || wordsOfRing(event).toLowerCase().includes(term.text)
+  if ('patterns' in term) {
+    const values =
+      term.field === 'kind'
+        ? [event.kind]
+        : term.field === 'plane'
+          ? [event.plane]
+          : [event.group, groupName(event.group)]
+    return term.patterns.some(pattern => values.some(value => fits(pattern, value.toLowerCase(), term.field)))
+  }
+  // A console's event belongs to the node that it is about as well.
+  const own = term.field === 'node' ? [event.node, event.data.node] : [numberOf(term.field, event)]
+  return own.some(value => {
+    if (typeof value !== 'number' && typeof value !== 'bigint') return false
+    return term.values.some(wanted => compares(BigInt(value), term.compare, wanted))
+  })
+}
+
+/** The view that an event is about stands in its data, where it differs from the one the node is in. */
+export const viewOf = (event: RingEvent): number | undefined => {
+  const about = event.data.newView ?? event.data.view
+  return typeof about === 'number' ? about : event.view
+}
+
+function numberOf(field: Exclude<NumberField, 'node'>, event: RingEvent): number | bigint | undefined {
+  if (field === 'view') return viewOf(event)
+  return field === 'op' ? event.op : field === 'commit' ? event.commit : event.seq
+}
+
+function compares(value: bigint, compare: Compare, wanted: bigint): boolean {
+  if (compare === '=') return value === wanted
+  if (compare === '>') return value > wanted
+  if (compare === '<') return value < wanted
+  return compare === '>=' ? value >= wanted : value <= wanted
+}
+
+/** `*` stands for any characters. A kind without one need only contain the pattern; the rest must be it. */
+function fits(pattern: string, value: string, field: TextField): boolean {
+  const wanted = field === 'kind' ? (KIND_ALIASES[pattern] ?? pattern) : pattern
+  if (!wanted.includes('*')) return field === 'kind' ? value.includes(wanted) : value === wanted
+  const parts = wanted.split('*')
+  let at = 0
+  for (const [index, part] of parts.entries()) {
+    const found = index === 0 ? (value.startsWith(part) ? 0 : -1) : value.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return parts.at(-1) === '' || value.endsWith(parts.at(-1)!)
+}
+
+/** What a person reads of an event of the ring. */
+export const wordsOfRing = (event: RingEvent): string =>
+  event.gap
+    ? `History is missing from event ${event.seq} to ${String(event.data.toSeq)}: ${String(event.data.reason)}`
+    : wordsOf({
+        kind: event.kind,
+        data: event.data,
+        node: event.node,
+        op: event.op?.toString(),
+        commit: event.commit?.toString(),
+        view: event.view,
+        logView: event.logView,
+      })

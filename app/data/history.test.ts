@@ -1,0 +1,96 @@
+/** Stepping back shows what was, to the last value: the fold at any place equals the fold as it went. */
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import type { StreamMessage } from '../../shared/inspection/api.ts'
+import { readRecorded } from '../../shared/inspection/testing/recorded.ts'
+import { type ClusterView, EMPTY_VIEW } from '../../shared/inspection/view.ts'
+import { foldMessage, History } from './history.ts'
+import { EventRing } from './ring.ts'
+
+const recorded: readonly StreamMessage[] = readRecorded('kill-backup-then-primary').map(item => item.message)
+
+/** Feeds a tab as the store does, one message a millisecond, and keeps every picture as it went. */
+function feed(
+  messages: readonly StreamMessage[],
+  options: { capacity?: number; costMax?: number; data?: number } = {},
+) {
+  const ring = new EventRing(options.capacity ?? 100_000, options.data ?? 2 ** 20)
+  const history = new History(ring, options.costMax)
+  const went: { until: number; atMs: number; view: ClusterView }[] = []
+  let view = EMPTY_VIEW
+  history.picture(view, { until: 0, atMs: 0 })
+  messages.forEach((message, index) => {
+    const atMs = index + 1
+    if (message.event === 'batch') for (const item of message.data) ring.push(item, atMs)
+    else if (message.event === 'gap') ring.push(message.data, atMs)
+    else history.state(message, { until: ring.next, atMs })
+    view = foldMessage(view, message)
+    history.picture(view, { until: ring.next, atMs })
+    went.push({ until: ring.next, atMs, view })
+  })
+  return { ring, history, went }
+}
+/** Text, because pictures hold 64-bit values and maps. */
+const textOf = (view: ClusterView | undefined): string =>
+  JSON.stringify(view, (_key, value) =>
+    typeof value === 'bigint' ? `${value}n` : value instanceof Map ? [...value].sort() : value,
+  )
+
+it('every place of a real run is folded again as it was', () => {
+  const { history, went } = feed(recorded)
+  expect(went.length).toBeGreaterThan(100)
+  for (const { view, ...place } of went) expect(textOf(history.at(place))).toBe(textOf(view))
+})
+
+it('a place between two messages holds what came before it and nothing that came after', () => {
+  const { history, ring, went } = feed(recorded)
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: ring.next }), until => {
+      const view = history.at({ until, atMs: Number.MAX_SAFE_INTEGER })!
+      const later = went.find(step => step.until > until)
+      expect(view.seq).toBeLessThanOrEqual(ring.consoleSeqAt(until - 1))
+      if (later) expect(view.eventCount).toBeLessThanOrEqual(later.view.eventCount)
+    }),
+  )
+})
+
+it('what is not held any more is not shown, whichever bound was met', () => {
+  for (const options of [{ capacity: 40 }, { costMax: 100 }, { data: 6_000 }]) {
+    const { history, ring, went } = feed(recorded, options)
+    let held = 0
+    for (const { view, ...place } of went) {
+      const again = history.at(place)
+      if (again === undefined) continue
+      held += 1
+      expect(textOf(again)).toBe(textOf(view))
+      expect(place.until).toBeGreaterThanOrEqual(ring.first)
+    }
+    expect(history.at(went[3]!)).toBeUndefined()
+    expect([held > 0, held < went.length]).toEqual([true, true])
+    expect(history.first!.until).toBeGreaterThan(0)
+  }
+})
+
+it('pictures thin out and every place is still right', () => {
+  const many = Array.from({ length: 40 }, (_, round) =>
+    recorded.map(message => (message.event === 'batch' ? renumbered(message, round) : message)),
+  ).flat()
+  const { history, went } = feed(many)
+  for (let index = 0; index < went.length; index += 97) {
+    const { view, ...place } = went[index]!
+    expect(textOf(history.at(place))).toBe(textOf(view))
+  }
+}, 60_000)
+
+/** The same events once more, as later ones of the same lives. */
+function renumbered(message: Extract<StreamMessage, { event: 'batch' }>, round: number): StreamMessage {
+  const by = round * 1_000_000
+  return {
+    ...message,
+    data: message.data.map(item =>
+      'fromSeq' in item
+        ? item
+        : { ...item, seq: item.seq + by, ...(item.consoleSeq && { consoleSeq: item.consoleSeq + by }) },
+    ),
+  }
+}

@@ -1,0 +1,142 @@
+/** One session, node beside node: its numbers, the replies that are kept, and what a request that comes again would get. */
+import { useState } from 'react'
+import type { SessionSnapshot } from '../../../shared/inspection/logs.ts'
+import { msOf } from '../../../shared/inspection/view.ts'
+import { operationName } from '../../../shared/protocol/operations.ts'
+import { queries } from '../../data/queries.ts'
+import { useEach } from '../../data/use-each.ts'
+import { Age } from '../../ui/age.tsx'
+import { DataTable } from '../../ui/data-table.tsx'
+import { grouped, visible } from '../../ui/format.ts'
+import { Glyph } from '../../ui/glyph.tsx'
+import { Pane } from '../../ui/pane.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
+import { TableExport } from '../../ui/table-export.tsx'
+import { RETRY_WORDS, retryVerdict, type SessionRow } from './sessions.ts'
+
+export function SessionPane({ row, nodes }: { row: SessionRow; nodes: readonly number[] }) {
+  const answers = useEach(nodes, node => queries.session(node, row.client))
+  const [typed, setTyped] = useState('')
+  const held = answers.flatMap(answer => (answer.data ? [answer.data] : []))
+  const request = /^\d{1,20}$/.test(typed) ? BigInt(typed) : undefined
+  const replies = held.flatMap(session => session.replies.map(reply => ({ node: session.reporter.node, ...reply })))
+  const oldest = held.map(session => msOf(session.reporter.takenWallUs))
+  return (
+    <Pane
+      title={<span className="mono">{visible(row.client).slice(0, 16)}</span>}
+      name={`Session of ${row.client}`}
+      label="as each node holds it"
+      testId="session"
+      actions={
+        <span className="push row">
+          <TableExport
+            name="session"
+            rows={FIELDS}
+            columns={[
+              { id: 'field', data: ([name]) => name },
+              ...answers.map(answer => ({
+                id: `node${answer.node}`,
+                data: ([, read]: (typeof FIELDS)[number]) => answer.data && read(answer.data),
+              })),
+            ]}
+          />
+          <Age atMs={oldest.length > 0 ? Math.min(...oldest) : undefined} by="oldest answer" />
+        </span>
+      }
+    >
+      <Scroll name="Session, node beside node" className="cls-session">
+        <table className="table" data-testid="session-fields">
+          <thead>
+            <tr>
+              <th scope="col">Field</th>
+              {nodes.map(node => (
+                <th key={node} scope="col" className="n">
+                  node-{node}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {FIELDS.map(([name, read, title]) => {
+              const values = answers.map(answer => answer.data && read(answer.data))
+              const differs = new Set(values).size > 1
+              return (
+                <tr key={name}>
+                  <th scope="row" title={title}>
+                    {name}
+                  </th>
+                  {answers.map((answer, index) => (
+                    <td key={answer.node} className={`n${differs ? ' differs' : ''}`}>
+                      {values[index] ?? 'none'}
+                    </td>
+                  ))}
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+        <div className="cls-retry">
+          <label className="field" data-invalid={typed !== '' && request === undefined}>
+            <span className="label">if request</span>
+            <input
+              aria-label="Request number that comes again"
+              inputMode="numeric"
+              size={8}
+              value={typed}
+              onChange={event => setTyped(event.target.value)}
+            />
+            <span className="label">came now</span>
+          </label>
+          {request !== undefined && (
+            <ul data-testid="retry">
+              {nodes.map((node, index) => {
+                const verdict = retryVerdict(answers[index]!.data, request)
+                return (
+                  <li key={node} data-verdict={verdict}>
+                    <Glyph name={verdict === 'new' ? 'prepared' : verdict === 'no_session' ? 'fail' : 'ok'} /> node-
+                    {node}: it {RETRY_WORDS[verdict]}
+                  </li>
+                )
+              })}
+            </ul>
+          )}
+        </div>
+      </Scroll>
+      <DataTable
+        name="replies kept"
+        rows={replies}
+        rowKey={reply => `${reply.node} ${reply.request} ${reply.commit}`}
+        empty="No reply is kept."
+        columns={[
+          { id: 'node', head: 'Node', data: reply => `node-${reply.node}` },
+          { id: 'request', head: 'request', align: 'n', data: reply => BigInt(reply.request) },
+          { id: 'commit', head: 'commit', align: 'n', data: reply => BigInt(reply.commit) },
+          {
+            id: 'operation',
+            head: 'Operation',
+            data: reply => operationName(reply.operation) ?? `operation ${reply.operation}`,
+          },
+          { id: 'status', head: 'status', align: 'n', data: reply => reply.status },
+          { id: 'lengthBytes', head: 'bytes', align: 'n', data: reply => reply.lengthBytes },
+        ]}
+      />
+    </Pane>
+  )
+}
+
+const FIELDS: readonly (readonly [string, (session: SessionSnapshot) => string, string])[] = [
+  ['slot', session => grouped(session.slot), 'Where it stands in the table'],
+  ['session', session => grouped(session.session), 'The op of its latest Register'],
+  ['user', session => String(session.user), 'Who signed in'],
+  ['watermark', session => grouped(session.watermark), 'Highest committed request number'],
+  [
+    'its checksum',
+    session => session.watermarkChecksum,
+    'Of the request at the watermark: the same number with another body is refused',
+  ],
+  [
+    'newest reply',
+    session => `op ${grouped(session.latestCommit)}`,
+    'The smallest one of a full table is let go first',
+  ],
+]

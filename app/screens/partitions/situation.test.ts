@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { clusterView, type Given, NOW } from '../cluster/testing/cluster-view.ts'
+import { partitionsSituation } from './situation.ts'
+
+const said = (given: readonly Given[]) => {
+  const view = clusterView(given, '4294967296')
+  const { tone, what, why, next } = partitionsSituation(view, [...view.groups.values()], NOW)
+  return { tone, words: `${what} ${why} ${next}` }
+}
+
+describe('the first sentence of the partitions', () => {
+  it('teaches where there is none', () => {
+    expect(partitionsSituation(clusterView([{}]), [], NOW).what).toBe('There is no partition yet.')
+  })
+
+  it('names who leads, and the gravest exception first: nobody, then a copy that is not well', () => {
+    expect(said([{}, {}, {}])).toEqual({
+      tone: 'good',
+      words: expect.stringMatching(/The one partition is led, and every copy is well\. .*node-0 leads 1/),
+    })
+    expect(said([{}, {}, { cell: { commitMin: 4n } }])).toEqual({
+      tone: 'recover',
+      words: expect.stringMatching(/1 copy is not well\. node-0 leads 1\. First of them: node-2/),
+    })
+    expect(said([{ state: 'stopped' }, {}, { cell: { commitMin: 4n } }])).toEqual({
+      tone: 'change',
+      words: expect.stringMatching(/1 of 1 partition without a primary.*node-0.*Nothing is written/),
+    })
+  })
+})

@@ -1,0 +1,76 @@
+/** The first sentence of the recoveries: how far the chosen one has come, where its time went, and what ends it. Pure. */
+import type { Recovery } from '../../data/recoveries.ts'
+import { count, duration } from '../../ui/format.ts'
+import type { NowWords } from '../../ui/now.tsx'
+
+const names = (run: Recovery): string => run.nodes.map(node => `node-${node}`).join(', ')
+
+/** @param nowMs the moment that is shown */
+export function recoverySituation(run: Recovery | undefined, nowMs: number): NowWords {
+  if (!run)
+    return {
+      tone: 'plain',
+      glyph: 'absent',
+      colour: 'none',
+      label: 'Faults',
+      what: 'No node has died while this tab watched.',
+      why: 'A stopwatch starts when the process of a node ends or is held.',
+      next: 'Start the load on the cluster screen, then kill the primary: each fault gets a stopwatch and a lane here.',
+    }
+  const { marks } = run
+  const label = `${run.id}, ${run.how}`
+  const fault = `${names(run)} ${run.how === 'SIGSTOP' ? 'was paused' : 'ended'}`
+  if (run.ledger && run.ledger.lost > 0)
+    return {
+      tone: 'bad',
+      glyph: 'fail',
+      colour: 'danger',
+      label,
+      what: `${count(run.ledger.lost, 'acknowledged message')} not found after ${fault}.`,
+      why: 'The reader of the load came past their place and found something else, or nothing.',
+      next: 'Keep the data directory: the partition screen shows the bytes that the reader saw.',
+    }
+  if (run.stalled !== undefined && marks.acknowledged === undefined)
+    return {
+      tone: 'change',
+      glyph: 'change',
+      colour: 'change',
+      label,
+      what: `Nothing has been acknowledged since ${fault} ${duration(nowMs - run.faultMs)} ago.`,
+      why:
+        marks.noticed === undefined
+          ? 'Its peers still wait: silence is a fault only when a heartbeat timer has run out.'
+          : marks.elected === undefined
+            ? `The silence was noticed after ${duration(marks.noticed)}; a new primary needs the votes of a majority.`
+            : `A new primary leads since ${duration(marks.elected)} after the fault; clients have to find it.`,
+      next:
+        marks.elected === undefined
+          ? 'The group elects, or its next view is tried when the timer of the view change runs out.'
+          : 'The load tries every node in turn until one takes its write.',
+    }
+  const silence = marks.noticed === undefined ? undefined : duration(marks.noticed)
+  const served =
+    marks.acknowledged === undefined
+      ? `Writes went on while ${fault}.`
+      : `Acknowledged again ${duration(marks.acknowledged)} after ${fault}.`
+  const back = marks.started === undefined ? 'none' : marks.caughtUp === undefined ? 'behind' : 'whole'
+  return {
+    tone: back === 'whole' ? 'good' : back === 'behind' ? 'recover' : 'plain',
+    glyph: back === 'whole' ? 'ok' : back === 'behind' ? 'recover' : 'acked',
+    colour: back === 'behind' ? 'recover' : 'ok',
+    label,
+    what: served,
+    why:
+      marks.acknowledged === undefined
+        ? 'The node led no group that the load writes to: the others are a majority without it.'
+        : silence === undefined
+          ? 'No peer told that it missed a heartbeat.'
+          : `${silence} of it was silence, until a heartbeat timer ran out; the rest was votes and the way to the new primary.`,
+    next:
+      back === 'none'
+        ? `Start ${names(run)} again on the cluster screen: its way back is timed too.`
+        : back === 'behind'
+          ? `${names(run)} was started after ${duration(marks.started!)} and fetches what it missed.`
+          : `${names(run)} had caught up after ${duration(marks.caughtUp!)}. Kill the primary again and lay the two side by side.`,
+  }
+}

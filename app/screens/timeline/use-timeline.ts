@@ -1,0 +1,115 @@
+/** The events of the timeline as of the moment that is shown, and everything computed from them. */
+import { useMemo } from 'react'
+import { replicaIds } from '../../../shared/inspection/belief.ts'
+import { CONSOLE_NODE } from '../../../shared/inspection/envelope.ts'
+import type { ClusterView } from '../../../shared/inspection/view.ts'
+import { useCell } from '../../data/cell.ts'
+import { type EventQuery, matchesQuery, parseQuery } from '../../data/event-query.ts'
+import { isStateKind, type LastWord, momentOf, type StateBar, stateBars } from '../../data/lane-states.ts'
+import type { RingEvent } from '../../data/ring.ts'
+import { asOf, ring, type Shown, shown, viewNow } from '../../data/store.ts'
+import { useSampled } from '../../data/use-sampled.ts'
+import { type Message, matchMessages } from '../../geometry/messages.ts'
+import { METADATA } from '../../names.ts'
+import type { Search } from '../../search.ts'
+import { familiesOf, familyOf } from './families.ts'
+
+/** Events arrive in frames; a picture that moves more often cannot be read, and a large one costs more to lay out. */
+const REDRAW_MS = 300
+const REDRAW_LARGE_MS = 1_500
+/** The bars of all lanes come from few events. */
+const STATE_EVENTS_MAX = 20_000
+export const NEWEST = ['200', '1000', '5000'] as const
+
+export interface Timeline {
+  readonly group: string
+  readonly nodes: readonly number[]
+  /** Oldest first. */
+  readonly events: readonly RingEvent[]
+  /** Earlier ones that fit too and are not shown. */
+  readonly more: number
+  readonly messages: readonly Message[]
+  readonly bars: readonly StateBar[]
+  readonly query: EventQuery
+  /** Ordinals that the search line finds; undefined: it asks for nothing. */
+  readonly found: ReadonlySet<number> | undefined
+  readonly selected: RingEvent | undefined
+  /** The newest event by which the group, or the process of a node, came to be what it is. */
+  readonly made: RingEvent | undefined
+  /** What is drawn ends in front of this ordinal. */
+  readonly until: number
+  readonly asOfMs: number | undefined
+}
+
+export function useTimeline(search: Search<'timeline'>): Timeline {
+  const now = useCell(shown)
+  const settled = useSampled(now, search.newest === undefined ? REDRAW_MS : REDRAW_LARGE_MS)
+  // Into the past at once: what is shown must never be later than what the time bar says.
+  const state: Shown = now.until < settled.until ? now : settled
+  const moment = useCell(asOf)
+  const { view, until } = state
+  const group = search.group ?? METADATA
+  const query = useMemo(() => parseQuery(search.q ?? ''), [search.q])
+  const shownPart = useMemo(() => {
+    const families = new Set(familiesOf(search.kinds))
+    const limit = Number(search.newest ?? NEWEST[0])
+    const nodes = replicaIds(view)
+    const { events, more } = ring.newestWhere(
+      (kind, of) => (group === 'all' || of === group || of === 'node') && families.has(familyOf(kind)),
+      limit,
+      until,
+      { fromMs: Number(search.from ?? Number.NEGATIVE_INFINITY), toMs: Number(search.to ?? Number.POSITIVE_INFINITY) },
+    )
+    const stateGroup = group === 'all' ? METADATA : group
+    const states = ring.newestWhere(
+      (kind, of, node) => isStateKind(kind) && (of === stateGroup || node === CONSOLE_NODE),
+      STATE_EVENTS_MAX,
+      until,
+    ).events
+    const first = events.length > 0 ? Math.min(...events.map(momentOf)) - 1000 : 0
+    const last = events.length > 0 ? Math.max(...events.map(momentOf)) + 1000 : 0
+    const bars = stateBars(states, nodes, node => lastWord(view, stateGroup, node), first, last)
+    return { nodes, events, more, bars, made: states.at(-1), messages: matchMessages(events) }
+  }, [view, until, group, search.kinds, search.newest, search.from, search.to])
+  const found = useMemo(
+    () =>
+      query.terms.length === 0
+        ? undefined
+        : new Set(shownPart.events.filter(event => matchesQuery(query, event)).map(event => event.ordinal)),
+    [query, shownPart.events],
+  )
+  const key = parseKey(search.sel)
+  const held = key && ring.find(key.node, key.boot, key.seq, until)
+  // The ring makes an object for every answer: the one in the picture is what its messages point at.
+  const selected = held && (shownPart.events.find(event => event.ordinal === held.ordinal) ?? held)
+  return { ...shownPart, until, group, query, found, selected, asOfMs: moment && viewNow.get() }
+}
+
+/** The first event behind what is drawn that the timeline of this address would draw too. */
+export function nextOf(search: Search<'timeline'>, until: number): RingEvent | undefined {
+  const families = new Set(familiesOf(search.kinds))
+  const group = search.group ?? METADATA
+  const ordinal = ring.nearest(
+    until,
+    1,
+    (kind, _fact, _framed, of) => (group === 'all' || of === group || of === 'node') && families.has(familyOf(kind)),
+  )
+  return ordinal === undefined ? undefined : ring.at(ordinal)
+}
+
+function lastWord(view: ClusterView, group: string, node: number): LastWord | undefined {
+  const process = view.nodes.get(node)?.process?.state
+  if (process === 'stopped' || process === 'crashed' || process === 'refused') return { state: 'down', view: undefined }
+  const cell = view.groups.get(group)?.replicas.get(node)
+  if (!cell) return undefined
+  if (process === 'paused') return { state: 'paused', view: cell.view }
+  if (cell.status === 'normal') return { state: cell.role, view: cell.view }
+  return { state: cell.status === 'view_change' ? 'change' : 'recover', view: cell.view }
+}
+
+/** Names an event for the address: its reporter, the life it was in, and its number there. */
+export const keyOf = (event: RingEvent): string => `${event.node}.${event.boot}.${event.seq}`
+function parseKey(text: string | undefined): { node: number; boot: string; seq: number } | undefined {
+  const match = text === undefined ? null : /^(\d+)\.(.+)\.(\d+)$/.exec(text)
+  return match ? { node: Number(match[1]), boot: match[2]!, seq: Number(match[3]) } : undefined
+}

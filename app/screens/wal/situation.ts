@@ -1,0 +1,99 @@
+/** The first sentence of the WAL screen. Pure. */
+import type { WalScanSnapshot } from '../../../shared/inspection/logs.ts'
+import type { WalSnapshot } from '../../../shared/inspection/snapshots.ts'
+import { bytesShort, count, grouped, visible } from '../../ui/format.ts'
+import type { NowWords } from '../../ui/now.tsx'
+import { countStates, type Slot } from './slots.ts'
+
+const PHASES = {
+  idle: '',
+  snapshot: 'writes the snapshot',
+  pairing: 'writes the superblock that names the snapshot',
+  drain: 'takes the covered entries off the log',
+  install: 'installs what a peer has sent',
+} as const
+
+export function walSituation(
+  node: number,
+  wal: WalSnapshot,
+  slots: readonly Slot[],
+  scan: WalScanSnapshot | undefined,
+  broken: ReadonlySet<string>,
+): NowWords {
+  const label = `Write-ahead log of node-${node}`
+  const counts = countStates(slots)
+  const holes = counts.get('hole') ?? 0
+  const { checkpoint } = wal
+  const free = wal.freeSlots ?? 0
+  const next = checkpoint
+    ? checkpoint.phase !== 'idle'
+      ? `The checkpoint at op ${grouped(checkpoint.op)} ${PHASES[checkpoint.phase]}.`
+      : free > checkpoint.marginSlots
+        ? `${count(free - checkpoint.marginSlots, 'more op')} until a checkpoint starts; it frees their slots.`
+        : 'A checkpoint is due with the next op.'
+    : 'No checkpoint is known of.'
+  const base = { label, next } as const
+  if (wal.failure)
+    return {
+      ...base,
+      tone: 'bad',
+      glyph: 'fail',
+      colour: 'danger',
+      what: 'The log takes nothing any more.',
+      why: visible(wal.failure),
+      next: 'Start the node again: the scan of its boot decides what of the file holds.',
+    }
+  if (scan?.problem)
+    return {
+      ...base,
+      tone: 'bad',
+      glyph: 'refused',
+      colour: 'danger',
+      what: `The file is ${scan.end === 'torn' ? 'torn' : 'damaged'} at byte ${grouped(scan.problem.positionBytes)}.`,
+      why: `${scan.problem.check}: ${visible(scan.problem.message)}.`,
+      next:
+        scan.end === 'torn'
+          ? 'The next boot would cut this tail; a cluster repairs the op from peers.'
+          : 'The next boot would refuse: this was durable once. Wipe the node and let it rejoin.',
+    }
+  if (broken.size > 0)
+    return {
+      ...base,
+      tone: 'bad',
+      glyph: 'fail',
+      colour: 'danger',
+      what: `Op ${grouped([...broken][0]!)} does not follow the op before it.`,
+      why: 'Its parent is another checksum than that of the op before: two histories meet here.',
+    }
+  if (holes > 0)
+    return {
+      ...base,
+      tone: 'recover',
+      glyph: 'recover',
+      colour: 'recover',
+      what: `${count(holes, 'op')} between others ${holes === 1 ? 'is' : 'are'} missing.`,
+      why: 'They were committed or prepared elsewhere while this node was away.',
+      next: 'Repair asks peers for them, chunk by chunk.',
+    }
+  if (wal.entries.length === 0)
+    return {
+      ...base,
+      tone: 'plain',
+      glyph: 'absent',
+      colour: 'none',
+      what: 'The log is empty.',
+      why: 'No stream, topic or session was ever recorded.',
+    }
+  const prepared = (counts.get('prepared') ?? 0) + (counts.get('writing') ?? 0)
+  return {
+    ...base,
+    tone: 'good',
+    glyph: 'ok',
+    colour: 'ok',
+    what:
+      prepared > 0
+        ? `${count(prepared, 'op')} prepared, not known to be committed.`
+        : `Everything up to op ${grouped(wal.lastOp)} is committed.`,
+    why: `${count(wal.entries.length, 'entry', 'entries')} in ${bytesShort(wal.sizeBytes)}; the log has gone round ${count((BigInt(wal.lastOp) / BigInt(wal.slots)).toString(), 'time')}.`,
+  }
+}
