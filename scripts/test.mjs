@@ -3,13 +3,20 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { ensureBuilt, ensureChromium, ensureInstalled, main, root } from './lib/prepare.mjs'
 
 const bin = name => join(root, 'node_modules', name)
 const scratch = mkdtempSync(join(tmpdir(), 'quorumscope-test-'))
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const failures = []
+/** What failed, said again at the end, where it is looked for. */
+const reds = []
+const tell = (title, message = 'no message') => {
+  const lines = stripVTControlCharacters(message).split('\n')
+  reds.push(`${title}\n    ${lines.slice(0, 6).join('\n    ')}`)
+}
 
 const execute = (args, env = {}) =>
   new Promise(resolve => {
@@ -53,7 +60,14 @@ async function vitest(name, project) {
     `--outputFile.json=${report}`,
   ])
   if (!existsSync(report)) return add(name, 0, 1)
-  const { numPassedTests, numFailedTests, numPendingTests, numTotalTests } = JSON.parse(readFileSync(report, 'utf8'))
+  const result = JSON.parse(readFileSync(report, 'utf8'))
+  const { numPassedTests, numFailedTests, numPendingTests, numTotalTests } = result
+  for (const file of result.testResults) {
+    const path = relative(root, file.name)
+    const red = file.assertionResults.filter(({ status }) => status === 'failed')
+    for (const { fullName, failureMessages } of red) tell(`${path} > ${fullName}`, failureMessages[0])
+    if (file.status === 'failed' && red.length === 0) tell(path, file.message)
+  }
   // A file that does not even load, or an error outside any test, fails the run without a failed test.
   const failed = numFailedTests > 0 ? numFailedTests : code === 0 && numTotalTests > 0 ? 0 : 1
   add(name, numPassedTests, failed, numPendingTests)
@@ -67,7 +81,15 @@ async function playwright(name, chromium) {
     env,
   )
   if (!existsSync(report)) return add(name, 0, 1)
-  const { expected, unexpected, flaky, skipped } = JSON.parse(readFileSync(report, 'utf8')).stats
+  const result = JSON.parse(readFileSync(report, 'utf8'))
+  const { expected, unexpected, flaky, skipped } = result.stats
+  const visit = suite => {
+    for (const inner of suite.suites ?? []) visit(inner)
+    for (const spec of suite.specs ?? []) {
+      if (!spec.ok) tell(`e2e/${spec.file} > ${spec.title}`, spec.tests[0]?.results.at(-1)?.error?.message)
+    }
+  }
+  visit(result)
   add(name, expected + flaky, unexpected > 0 ? unexpected : code === 0 && expected + flaky > 0 ? 0 : 1, skipped)
 }
 
@@ -98,7 +120,8 @@ await main(async () => {
     console.error(`── ${name}: ${((Date.now() - started) / 1000).toFixed(1)} s`)
   }
   rmSync(scratch, { recursive: true, force: true })
-  if (failures.length > 0) console.log(`failed: ${failures.join(', ')}`)
+  if (failures.length > 0) console.log(`\nfailed: ${failures.join(', ')}`)
+  for (const red of reds) console.log(`  ${red}`)
   if (totals.skipped > 0) console.log(`${totals.skipped} skipped (their reasons are printed above)`)
   console.log(`${totals.passed} passed, ${totals.failed} failed`)
   process.exit(totals.failed === 0 ? 0 : 1)
