@@ -12,6 +12,7 @@ describe('a scenario in words', () => {
         for (const { first, count, text } of lines) {
           expect([id, first]).toEqual([id, next])
           expect(text).not.toMatch(/undefined|\[object/)
+          expect(text.length, id).toBeLessThan(600)
           next = first + count
         }
         expect([id, next]).toEqual([id, steps.length])

@@ -130,11 +130,11 @@ function editText(edit: FileEdit): string {
     case 'truncate':
       return `cut ${edit.path} at ${addressText(edit.to)}`
     case 'append':
-      return `append ${edit.hex}${edit.times === undefined ? '' : ` × ${edit.times}`} to ${edit.path}`
+      return `append ${hexText(edit.hex)}${edit.times === undefined ? '' : ` × ${edit.times}`} to ${edit.path}`
     case 'flip':
       return `flip bits ${edit.mask.toString(2)} at ${addressText(edit.at)} of ${edit.path}`
     case 'write':
-      return `write ${edit.hex} at ${addressText(edit.at)} of ${edit.path}`
+      return `write ${hexText(edit.hex)} at ${addressText(edit.at)} of ${edit.path}`
     case 'delete':
       return `delete ${edit.path}`
     case 'copy':
@@ -145,6 +145,12 @@ function editText(edit: FileEdit): string {
       return `recompute the checksums of ${edit.path}`
   }
 }
+
+const HEX_SHOWN = 64
+
+/** Long bytes by their beginning and their count: 256 KiB are no text. */
+const hexText = (hex: string): string =>
+  hex.length <= HEX_SHOWN ? hex : `${hex.slice(0, HEX_SHOWN)}… (${hex.length / 2} bytes)`
 
 function addressText(at: Address): string {
   if ('byte' in at) return `byte ${at.byte}`

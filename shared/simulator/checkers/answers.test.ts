@@ -140,6 +140,15 @@ class Session {
     this.answers.answered(1, changed(this.commit(one)))
   }
 
+  /** Sent twice, since no answer came to the first sending, which is committed. */
+  repeat(one: Step, changed: (reply: Uint8Array) => Uint8Array): void {
+    const request = this.next
+    this.send(one.sent, 0, one.body)
+    const reply = this.commit(one)
+    this.send(one.sent, 0, one.body, request)
+    this.answers.answered(1, changed(reply))
+  }
+
   read<Q, R>(command: { code: number; request: Codec<Q>; reply: Codec<R> }, request: Q, reply: R, meanwhile?: Step) {
     const frame = this.send(Operation.NonReplicated, command.code, encodeBody(command.request, request))
     if (meanwhile) this.commit(meanwhile)
@@ -178,9 +187,13 @@ class Session {
     )
   }
 
-  private send(operation: number, code: number, body: Uint8Array): Uint8Array {
+  private get next(): bigint {
+    return BigInt(this.prepares.length + 1)
+  }
+
+  private send(operation: number, code: number, body: Uint8Array, request = this.next): Uint8Array {
     const frame = requestFrame(
-      { client: CLIENT, session: 1n, request: 1n, operation, code, requestChecksum: Checksum(0n) },
+      { client: CLIENT, session: 1n, request, operation, code, requestChecksum: Checksum(0n) },
       body,
     )
     this.answers.requested(1, 0, frame)
@@ -331,6 +344,18 @@ describe('the reply to an op', () => {
   test('that accepts what the log refuses is found', () => {
     const session = begun()
     session.write(dropStream('c'), reply => withBody(reply, new Uint8Array(4)))
+    expect(found(session)).toEqual(['model-answer'])
+  })
+
+  test('that tells a repeated creation of a token that the token exists is right, as its own op too', () => {
+    const session = begun()
+    session.repeat(makeToken('c', 0n), reply => withBody(reply, rejectionBody(51)))
+    expect(session.violations).toEqual([])
+  })
+
+  test('that tells the first creation of a token that the token exists is found', () => {
+    const session = begun()
+    session.write(makeToken('c', 0n), reply => withBody(reply, rejectionBody(51)))
     expect(found(session)).toEqual(['model-answer'])
   })
 

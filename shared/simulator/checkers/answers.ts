@@ -43,6 +43,8 @@ interface Asked {
   readonly frame: Uint8Array
   readonly node: number
   readonly from: number
+  /** It creates a token and has been sent before, by whichever connection. */
+  readonly repeated: boolean
 }
 
 /** The user of every client: there is no other. */
@@ -59,6 +61,8 @@ export class Answers {
   private readonly asked = new Map<number, Asked>()
   /** By connection: the last op that the session has seen. */
   private readonly seen = new Map<number, number>()
+  /** Creations of tokens that have been sent, by client and request. */
+  private readonly creations = new Set<string>()
 
   constructor(checker: CanonicalLog) {
     this.checker = checker
@@ -81,7 +85,11 @@ export class Answers {
   /** A client hands a frame to its connection with a node. */
   requested(connection: number, node: number, frame: Uint8Array): void {
     const from = Math.max(this.checker.appliedBy(node), this.seen.get(connection) ?? 0)
-    this.asked.set(connection, { frame, node, from })
+    const { client, request, operation } = requestLayout.decode(frame)
+    const creation = `${client}/${request}`
+    const repeated = this.creations.has(creation)
+    if (operation === Operation.CreatePersonalAccessToken) this.creations.add(creation)
+    this.asked.set(connection, { frame, node, from, repeated })
   }
 
   /** A frame has arrived at the client; the connection is lockstep, so it answers what was sent last. */
@@ -99,13 +107,13 @@ export class Answers {
     else if (isMetadata(operation)) this.wrote(connection, asked, answer.header, answer.code, answer.payload)
   }
 
-  private wrote(connection: number, { node }: Asked, header: ReplyHeader, code: number, payload: Uint8Array): void {
+  private wrote(connection: number, { node, repeated }: Asked, header: ReplyHeader, code: number, payload: Uint8Array): void {
     const op = Number(header.commit)
     const entry = this.checker.canonical[op - 1]
     const wrong = (how: string) =>
       this.checker.fail('model-answer', `request ${header.request} is answered as op ${op}, ${how}`, node)
-    // A secret is given once (spec metadata-storage.md §4.7): the repetition of its request names no op of its own.
-    if (code === ErrorCode.PersonalAccessTokenAlreadyExists && !isOf(entry, header)) {
+    // A secret is given once (spec metadata-storage.md §4.7): the repetition of its request is refused, as whatever op is last.
+    if (code === ErrorCode.PersonalAccessTokenAlreadyExists && repeated) {
       if (!this.checker.canonical.some(each => isOf(each, header))) wrong('and was never committed')
       return
     }
