@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { loadSettings, loadState } from '../../shared/inspection/api.ts'
 import { CONSOLE_NODE, type EventEnvelope } from '../../shared/inspection/envelope.ts'
 import { EMPTY_VIEW } from '../../shared/inspection/view.ts'
-import { foldRecovery, observeRecovery, type Recovery, recoveriesAt } from './recoveries.ts'
+import { clusterView, NOW } from '../screens/cluster/testing/cluster-view.ts'
+import { foldRecovery, observeRecovery, type Recovery, recoveriesAt, writesAround } from './recoveries.ts'
 
 const event = (
   kind: string,
@@ -61,6 +63,119 @@ describe('a stopwatch per fault', () => {
       ['R-2', [1]],
       ['R-1', [0, 1, 2]],
     ])
+  })
+
+  it('takes no start-up that failed for a fault: nobody lost what had never served', () => {
+    const ended = (data: EventEnvelope['data']) => event('process_exited', 1000, CONSOLE_NODE, { node: 0, ...data })
+    expect(fold([ended({ status: 69, state: 'refused', was: 'starting' })])).toEqual([])
+    // A recording of an earlier console does not say what the process was before.
+    expect(fold([ended({ status: 69, state: 'refused' })])).toEqual([])
+    expect(fold([ended({ status: 74, state: 'crashed' })])).toHaveLength(1)
+    expect(fold([ended({ status: 3, state: 'refused', was: 'running' })])).toHaveLength(1)
+    expect(fold([ended({ signal: 'SIGKILL', was: 'paused' })])).toHaveLength(1)
+  })
+
+  it('goes on with a fault that another one followed, until a node of its own dies again', () => {
+    const first = [kill(1000, 0), event('load_stalled', 3000, CONSOLE_NODE), event('heartbeat_missed', 5900, 1)]
+    const both = [...first, kill(6000, 1), event('view_started', 30_000, 2, {}, '7')]
+    const end = [
+      event('load_recovered', 31_000, CONSOLE_NODE),
+      event('process_started', 40_000, CONSOLE_NODE, { node: 0 }),
+    ]
+    const [second, old] = fold([...both, ...end])
+    expect(old).toMatchObject({ marks: { noticed: 4900, elected: 29_000, acknowledged: 30_000, started: 39_000 } })
+    expect(second!.marks).toEqual({ acknowledged: 25_000 })
+    // What a later fault makes is not taken for the end of one that was over, or that nobody had noticed.
+    const [, quiet] = fold([
+      kill(1000, 2),
+      kill(60_000, 0),
+      event('heartbeat_missed', 65_000, 1),
+      event('view_started', 65_100, 1, {}, '7'),
+    ])
+    expect(quiet!.marks).toEqual({})
+    const [, again] = fold([kill(1000, 2), kill(9000, 2), event('process_started', 20_000, CONSOLE_NODE, { node: 2 })])
+    expect(again!.marks).toEqual({})
+  })
+
+  it('says rejoined when the node follows the view that is served, and caught up only when it lacks nothing', () => {
+    const at = NOW
+    const killed = at - 20_000
+    const started = fold([kill(killed, 2), event('process_started', killed + 1000, CONSOLE_NODE, { node: 2 })])
+    const [first, rejoining] = [
+      clusterView([{}, {}, { cell: { status: 'recovering', commitMin: 2n } }]),
+      clusterView([{}, {}, { cell: { commitMin: 2n } }]),
+    ]
+    const one = observeRecovery(started, first, at)
+    expect(one[0]!.marks).toEqual({ started: 1000 })
+    const joined = foldRecovery(one, event('view_adopted', at + 100, 2, {}, '7'))
+    const two = observeRecovery(joined, rejoining, at + 200)
+    expect(two[0]!.marks).toEqual({ started: 1000, rejoined: 20_100 })
+    const three = observeRecovery(two, clusterView([{}, {}, {}]), at + 900)
+    expect(three[0]!.marks).toEqual({ ...two[0]!.marks, caughtUp: 20_900 })
+  })
+
+  it('never takes a deposed primary that still claims to lead for one that rejoined', () => {
+    const resumed = fold([
+      event('process_paused', NOW - 2000, CONSOLE_NODE, { node: 0 }),
+      event('process_resumed', NOW - 1000, CONSOLE_NODE, { node: 0 }),
+    ])
+    const moved = { view: 1, primary: 1 }
+    const view = clusterView([{}, { cell: { ...moved, role: 'primary' } }, { cell: moved }])
+    expect(observeRecovery(resumed, view, NOW)[0]!.marks).toEqual({ started: 1000 })
+    const follows = clusterView([
+      { cell: { ...moved, role: 'backup' } },
+      { cell: { ...moved, role: 'primary' } },
+      { cell: moved },
+    ])
+    expect(observeRecovery(resumed, follows, NOW)[0]!.marks).toMatchObject({ rejoined: 2000, caughtUp: 2000 })
+  })
+
+  it('keeps of the load only what it wrote around the fault, and nothing of a load of another time', () => {
+    const seconds = [0, 1000, 2000, 3000].map(atMs => ({
+      atMs,
+      acked: 50,
+      sent: 50,
+      unknown: 0,
+      refused: 0,
+      p50Ms: 1,
+      p99Ms: 1,
+    }))
+    const load = (startedMs: number, stoppedMs: number | null) =>
+      loadState.parse({
+        state: 'running',
+        run: 'r',
+        settings: loadSettings.parse({}),
+        startedWallUs: String(startedMs * 1000),
+        stoppedWallUs: stoppedMs === null ? null : String(stoppedMs * 1000),
+        takenWallUs: '0',
+        ledger: {
+          sent: 9,
+          acked: 9,
+          unknown: 0,
+          refused: 0,
+          inFlight: 0,
+          readBack: 9,
+          lost: 0,
+          duplicate: 0,
+          unknownFound: 0,
+          refusedFound: 0,
+          corrupt: 0,
+        },
+        latency: null,
+        seconds,
+        connections: [],
+        partitions: [],
+        verdict: { kind: 'none', words: '' },
+        lastError: null,
+      })
+    const seen = (one: ReturnType<typeof load>) =>
+      observeRecovery(fold([kill(1500, 2)]), { ...EMPTY_VIEW, load: one }, 4000)[0]!
+    expect(seen(load(0, null))).toMatchObject({ ledger: { acked: 9, lost: 0 } })
+    expect(writesAround(seen(load(0, null)))).toEqual({ acked: 100, forMs: 2000 })
+    for (const other of [load(0, 1000), load(2000, null)]) {
+      expect(seen(other).ledger).toBeUndefined()
+      expect(writesAround(seen(other))).toBeUndefined()
+    }
   })
 
   it('reads the same history twice without a second run', () => {

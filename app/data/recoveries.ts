@@ -4,11 +4,12 @@
  * which stamps the events of all nodes, so the times of one run may be subtracted. Pure, and bounded.
  */
 import type { LoadState } from '../../shared/inspection/api.ts'
-import { standingOf } from '../../shared/inspection/belief.ts'
+import { primaryOf, standingOf } from '../../shared/inspection/belief.ts'
 import { CONSOLE_NODE, type EventEnvelope } from '../../shared/inspection/envelope.ts'
 import { type ClusterView, msOf } from '../../shared/inspection/view.ts'
+import { ExitStatus } from '../../shared/storage/ports.ts'
 
-export const MARKS = ['noticed', 'elected', 'acknowledged', 'started', 'caughtUp'] as const
+export const MARKS = ['noticed', 'elected', 'acknowledged', 'started', 'rejoined', 'caughtUp'] as const
 export type MarkName = (typeof MARKS)[number]
 
 export interface Recovery {
@@ -25,6 +26,8 @@ export interface Recovery {
   readonly elections: Readonly<Record<string, number>>
   /** When the load had waited too long for an answer, milliseconds after the fault. */
   readonly stalled?: number | undefined
+  /** When one of its nodes last joined the view of a group, milliseconds after the fault. */
+  readonly lastJoin?: number
   /** Last step of the way back that the nodes told, milliseconds after the fault. */
   readonly lastStep?: number
   /** It was seen on its way: the moment it had caught up is then known, and otherwise only its last step. */
@@ -47,7 +50,8 @@ const OPEN_MS = 10 * 60_000
 export const BEFORE_MS = 5_000
 export const AFTER_MS = 90_000
 
-const STEPS_BACK = new Set(['view_adopted', 'repair_finished', 'transfer_installed'])
+const JOINS = new Set(['view_adopted', 'view_started'])
+const STEPS_BACK = new Set([...JOINS, 'repair_finished', 'transfer_installed'])
 const NOTICES = new Set(['heartbeat_missed', 'view_change_started'])
 
 /** Every event in order; runs are newest first. */
@@ -55,60 +59,104 @@ export function foldRecovery(runs: readonly Recovery[], event: EventEnvelope): r
   const atMs = msOf(event.receivedWallUs ?? event.wallUs)
   const about = typeof event.data.node === 'number' ? event.data.node : undefined
   if (event.node === CONSOLE_NODE && about !== undefined) {
-    if (event.kind === 'process_exited' || event.kind === 'process_paused') {
+    if ((event.kind === 'process_exited' && hadServed(event)) || event.kind === 'process_paused') {
       const faultMs = typeof event.data.atWallMs === 'number' ? event.data.atWallMs : atMs
       return begin(runs, faultMs, atMs, about, howOf(event))
     }
     if (event.kind === 'process_started' || event.kind === 'process_resumed')
-      return mark(runs, atMs, 'started', run => run.nodes.includes(about))
+      return mark(runs, atMs, 'started', (run, later) => later !== 'same' && run.nodes.includes(about))
   }
-  if (event.kind === 'load_stalled') return patch(runs, atMs, run => ({ stalled: atMs - run.faultMs, ...run }))
-  if (event.kind === 'load_recovered') return mark(runs, atMs, 'acknowledged', () => true)
-  if (STEPS_BACK.has(event.kind))
-    return patch(runs, atMs, run =>
-      run.nodes.includes(event.node) && run.marks.started !== undefined && run.marks.caughtUp === undefined
-        ? { ...run, lastStep: atMs - run.faultMs }
-        : run,
+  if (event.kind === 'load_stalled')
+    return patch(runs, atMs, (run, later) =>
+      later === 'none' && run.stalled === undefined ? { ...run, stalled: atMs - run.faultMs } : run,
     )
-  if (NOTICES.has(event.kind)) return mark(runs, atMs, 'noticed', run => !run.nodes.includes(event.node))
+  if (event.kind === 'load_recovered')
+    return mark(runs, atMs, 'acknowledged', (run, later) => later === 'none' || run.stalled !== undefined)
+  if (NOTICES.has(event.kind))
+    return mark(runs, atMs, 'noticed', (run, later) => later === 'none' && !run.nodes.includes(event.node))
+  let next = runs
+  if (STEPS_BACK.has(event.kind))
+    next = patch(next, atMs, (run, later) => {
+      const { started, caughtUp } = run.marks
+      if (later === 'same' || !run.nodes.includes(event.node) || started === undefined || caughtUp !== undefined)
+        return run
+      const after = atMs - run.faultMs
+      return { ...run, lastStep: after, ...(JOINS.has(event.kind) && { lastJoin: after }) }
+    })
   if (event.kind === 'view_started')
-    return patch(runs, atMs, run => {
+    next = patch(next, atMs, (run, later) => {
       if (run.elections[event.group] !== undefined || run.marks.noticed === undefined) return run
+      if (later !== 'none' && !isOutage(run)) return run
       const elections = { ...run.elections, [event.group]: atMs - run.faultMs }
       return { ...run, elections, marks: { ...run.marks, elected: Math.max(...Object.values(elections)) } }
     })
-  return runs
+  return next
 }
 
-/** What the view says of the newest run: whether its nodes have caught up, and what became of acknowledged messages. */
+/** Another fault fell into it: what ends the outage ends it for both. */
+const isOutage = ({ stalled, marks }: Recovery): boolean =>
+  stalled === undefined ? marks.elected === undefined : marks.acknowledged === undefined
+
+/** What the view says of each run: whether its nodes are back and have caught up, and what became of acknowledged messages. */
 export function observeRecovery(runs: readonly Recovery[], view: ClusterView, nowMs: number): readonly Recovery[] {
-  const run = runs[0]
-  if (!run || nowMs - run.faultMs > OPEN_MS) return runs
-  let next = run
-  if (run.marks.started !== undefined && run.marks.caughtUp === undefined) {
-    if (caughtUp(view, run.nodes, nowMs)) {
-      const told = run.lastStep !== undefined && !run.seenBehind ? run.lastStep : nowMs - run.faultMs
-      next = { ...next, marks: { ...next.marks, caughtUp: Math.max(run.marks.started, told) } }
-    } else if (!run.seenBehind && view.groups.size > 0) next = { ...next, seenBehind: true }
-  }
-  const { load } = view
-  if (load && load.run !== null && (run.ledger === undefined || run.ledger.run === load.run)) {
-    const { sent, acked, unknown, readBack, lost, duplicate } = load.ledger
-    const old = run.ledger
-    if (
-      !old ||
-      old.acked !== acked ||
-      old.readBack !== readBack ||
-      old.lost !== lost ||
-      old.verdict !== load.verdict.kind
-    )
-      next = {
-        ...next,
-        seconds: secondsOf(next, load),
-        ledger: { run: load.run, sent, acked, unknown, readBack, lost, duplicate, verdict: load.verdict.kind },
-      }
-  }
-  return next === run ? runs : [next, ...runs.slice(1)]
+  const next = runs.map((run, index) => {
+    if (nowMs - run.faultMs > OPEN_MS) return run
+    return withLedger(laterThan(runs, index) === 'same' ? run : backOf(run, view, nowMs), view.load)
+  })
+  return next.every((run, index) => run === runs[index]) ? runs : next
+}
+
+function backOf(run: Recovery, view: ClusterView, nowMs: number): Recovery {
+  const { started, rejoined, caughtUp } = run.marks
+  if (started === undefined || caughtUp !== undefined || view.groups.size === 0) return run
+  const told = (last: number | undefined): number =>
+    Math.max(started, last !== undefined && !run.seenBehind ? last : nowMs - run.faultMs)
+  const joined =
+    rejoined ??
+    (everywhere(view, run.nodes, nowMs, isJoined) ? Math.max(started, run.lastJoin ?? nowMs - run.faultMs) : undefined)
+  const marks = joined === undefined ? run.marks : { ...run.marks, rejoined: joined }
+  if (everywhere(view, run.nodes, nowMs, isWhole)) return { ...run, marks: { ...marks, caughtUp: told(run.lastStep) } }
+  return joined === rejoined && run.seenBehind ? run : { ...run, marks, seenBehind: true }
+}
+
+type IsThere = (view: ClusterView, group: string, node: number, nowMs: number) => boolean
+
+const isWhole: IsThere = (view, group, node, nowMs) => {
+  const { kind } = standingOf(view, group, node, nowMs)
+  return kind === 'healthy' || kind === 'primary'
+}
+/** It takes part in the view that is served, whatever it still lacks. */
+const isJoined: IsThere = (view, group, node, nowMs) => {
+  if (isWhole(view, group, node, nowMs)) return true
+  const verdict = primaryOf(view, group, nowMs)
+  const cell = view.groups.get(group)?.replicas.get(node)
+  return verdict.kind === 'primary' && verdict.agreeing.includes(node) && cell?.view === verdict.view
+}
+
+function everywhere(view: ClusterView, nodes: readonly number[], nowMs: number, isThere: IsThere): boolean {
+  for (const node of nodes) for (const group of view.groups.keys()) if (!isThere(view, group, node, nowMs)) return false
+  return true
+}
+
+/** The ledger is of the load that ran when the fault fell: another one says nothing of it. */
+function withLedger(run: Recovery, load: LoadState | undefined): Recovery {
+  if (!load || load.run === null || (run.ledger ? run.ledger.run !== load.run : !ranThen(load, run.faultMs))) return run
+  const { sent, acked, unknown, readBack, lost, duplicate } = load.ledger
+  const { ledger: old } = run
+  const verdict = load.verdict.kind
+  if (old?.acked === acked && old.readBack === readBack && old.lost === lost && old.verdict === verdict) return run
+  const ledger = { run: load.run, sent, acked, unknown, readBack, lost, duplicate, verdict }
+  return { ...run, seconds: secondsOf(run, load), ledger }
+}
+
+const ranThen = ({ startedWallUs, stoppedWallUs }: LoadState, atMs: number): boolean =>
+  startedWallUs !== null && msOf(startedWallUs) <= atMs && (stoppedWallUs === null || msOf(stoppedWallUs) >= atMs)
+
+/** What the load measured of the writes around a fault; undefined where it did not write before it. */
+export function writesAround(run: Recovery): { readonly acked: number; readonly forMs: number } | undefined {
+  if (!run.seconds.some(({ atMs, acked }) => acked > 0 && atMs < run.faultMs)) return undefined
+  const after = run.seconds.filter(({ atMs }) => atMs >= run.faultMs)
+  return { acked: after.reduce((sum, { acked }) => sum + acked, 0), forMs: after.length * 1000 }
 }
 
 function secondsOf(run: Recovery, load: LoadState): Recovery['seconds'] {
@@ -116,17 +164,6 @@ function secondsOf(run: Recovery, load: LoadState): Recovery['seconds'] {
   const seconds = new Map(run.seconds.map(second => [second.atMs, second.acked]))
   for (const second of load.seconds) if (wanted(second.atMs)) seconds.set(second.atMs, second.acked)
   return [...seconds].map(([atMs, acked]) => ({ atMs, acked })).sort((a, b) => a.atMs - b.atMs)
-}
-
-function caughtUp(view: ClusterView, nodes: readonly number[], nowMs: number): boolean {
-  if (view.groups.size === 0) return false
-  for (const node of nodes) {
-    for (const group of view.groups.keys()) {
-      const { kind } = standingOf(view, group, node, nowMs)
-      if (kind !== 'healthy' && kind !== 'primary') return false
-    }
-  }
-  return true
 }
 
 function begin(
@@ -164,6 +201,10 @@ function begin(
   return [run, ...runs].slice(0, RECOVERIES_MAX)
 }
 
+/** A process that ended before it ever listened (its ports were taken, it refused its disk) took nothing away from anybody. */
+const hadServed = ({ data }: EventEnvelope): boolean =>
+  data.was === undefined ? data.status !== ExitStatus.Unavailable : data.was !== 'starting'
+
 function howOf(event: EventEnvelope): string {
   if (event.kind === 'process_paused') return 'SIGSTOP'
   const { signal, status, state } = event.data
@@ -171,21 +212,35 @@ function howOf(event: EventEnvelope): string {
   return typeof status === 'number' ? `exit ${status}` : String(state ?? 'ended')
 }
 
-function patch(runs: readonly Recovery[], atMs: number, change: (run: Recovery) => Recovery): readonly Recovery[] {
-  const run = runs[0]
-  if (!run || atMs < run.faultMs || atMs - run.faultMs > OPEN_MS) return runs
-  const next = change(run)
-  return next === run ? runs : [next, ...runs.slice(1)]
+/** What followed a run that may still be under way: no fault, one of other nodes, or one of a node of its own. */
+type Later = 'none' | 'other' | 'same'
+
+const laterThan = (runs: readonly Recovery[], index: number): Later =>
+  index === 0
+    ? 'none'
+    : runs.slice(0, index).some(later => later.nodes.some(node => runs[index]!.nodes.includes(node)))
+      ? 'same'
+      : 'other'
+
+function patch(
+  runs: readonly Recovery[],
+  atMs: number,
+  change: (run: Recovery, later: Later) => Recovery,
+): readonly Recovery[] {
+  const next = runs.map((run, index) =>
+    atMs < run.faultMs || atMs - run.faultMs > OPEN_MS ? run : change(run, laterThan(runs, index)),
+  )
+  return next.every((run, index) => run === runs[index]) ? runs : next
 }
 
 function mark(
   runs: readonly Recovery[],
   atMs: number,
   name: MarkName,
-  about: (run: Recovery) => boolean,
+  about: (run: Recovery, later: Later) => boolean,
 ): readonly Recovery[] {
-  return patch(runs, atMs, run =>
-    run.marks[name] !== undefined || !about(run)
+  return patch(runs, atMs, (run, later) =>
+    run.marks[name] !== undefined || !about(run, later)
       ? run
       : { ...run, marks: { ...run.marks, [name]: atMs - run.faultMs } },
   )
@@ -202,7 +257,7 @@ export function recoveriesAt(runs: readonly Recovery[], ms: number, load: LoadSt
     .map(run => {
       const by = <T extends Readonly<Record<string, number | undefined>>>(marks: T): T =>
         Object.fromEntries(Object.entries(marks).filter(([, at]) => at !== undefined && run.faultMs + at <= ms)) as T
-      const { lastStep, stalled, seenBehind: _later, ledger, ...rest } = run
+      const { lastStep, lastJoin, stalled, seenBehind: _later, ledger, ...rest } = run
       const of = load && ledger && load.run === ledger.run ? load : undefined
       const { sent, acked, unknown, readBack, lost, duplicate } = of?.ledger ?? {}
       return {
@@ -211,6 +266,7 @@ export function recoveriesAt(runs: readonly Recovery[], ms: number, load: LoadSt
         elections: by(run.elections),
         ...(stalled !== undefined && run.faultMs + stalled <= ms && { stalled }),
         ...(lastStep !== undefined && run.faultMs + lastStep <= ms && { lastStep }),
+        ...(lastJoin !== undefined && run.faultMs + lastJoin <= ms && { lastJoin }),
         seconds: run.seconds.filter(second => second.atMs <= ms),
         ledger:
           of &&

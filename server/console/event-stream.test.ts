@@ -279,7 +279,7 @@ describe('over HTTP, from real inspection endpoints', () => {
     await reader.until(r => r.items().some(item => item.kind === 'process_exited'))
     expect(reader.items().find(item => item.kind === 'process_exited')).toMatchObject({
       node: CONSOLE_NODE,
-      data: { node: 0, signal: 'SIGKILL', requested: 'kill' },
+      data: { node: 0, signal: 'SIGKILL', requested: 'kill', was: 'running' },
     })
     expect(reader.of('nodes').at(-1)!.data[0]).toMatchObject({ state: 'stopped', inspection: { state: 'down' } })
   })

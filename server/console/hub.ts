@@ -102,7 +102,8 @@ export class Hub implements WatchListener, StreamState {
       if (node.state === 'running' && old?.state === 'paused') this.emit('process_resumed', about)
       else if (node.state === 'running') this.emit('process_started', { ...about, pid: node.pid ?? 0 })
       else if (node.state === 'paused') this.emit('process_paused', about)
-      else if (node.state !== 'starting') this.emit('process_exited', { ...about, ...exitData(node) })
+      else if (node.state !== 'starting')
+        this.emit('process_exited', { ...about, ...exitData(node), ...(old && { was: old.state }) })
     }
     this.stream.sendNodes(this.nodes())
   }

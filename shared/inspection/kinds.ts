@@ -371,6 +371,7 @@ export const EVENT_KINDS = {
     'signal?',
     'requested?',
     'meaning?',
+    'was?',
   ),
   process_paused: fact('console', 'change', 'node-{node} paused', 'node'),
   process_resumed: fact('console', 'good', 'node-{node} resumed', 'node'),

@@ -46,7 +46,7 @@ const loadOf = (acked: readonly number[], more: Partial<LoadState> = {}): LoadSt
     ...more,
   })
 const fact = (kind: string, second: number): Fact =>
-  ({ kind, atMs: START + second * 1000, words: `${kind} then`, number: second }) as Fact
+  ({ kind, atMs: START + second * 1000, words: `${kind} then`, number: second, data: {} }) as never as Fact
 
 describe('the gap at a kill', () => {
   it('G46 is every whole second without an acknowledgement between two with one, and names the fault in front of it', () => {
@@ -55,6 +55,12 @@ describe('the gap at a kill', () => {
     expect(gaps).toMatchObject([
       { fromMs: START + 2000, toMs: START + 5000, open: false, unknown: 30, cause: facts[0], elected: facts[1] },
     ])
+  })
+
+  it('is not blamed on a start-up that failed meanwhile', () => {
+    const failed = { ...fact('process_exited', 1.9), data: { was: 'starting' } }
+    const [gap] = loadGaps(loadOf([200, 150, 0, 0, 0, 90, 200, 200]), [fact('process_exited', 1.8), failed])
+    expect(gap!.cause?.number).toBe(1.8)
   })
 
   it('is open while nothing comes, and never made of the second that is not over', () => {

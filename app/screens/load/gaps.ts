@@ -23,7 +23,9 @@ const CAUSE_BEFORE_MS = 2_500
 /** Senders that are asked for less than a message a second leave empty seconds of their own. */
 const SECOND_MS = 1_000
 
-const ENDS_A_NODE = new Set(['process_exited', 'process_paused'])
+/** A start-up that failed took nothing away. */
+const endsNode = ({ kind, data }: Fact): boolean =>
+  kind === 'process_paused' || (kind === 'process_exited' && data.was !== 'starting')
 
 /** Gaps among the whole seconds of the run, oldest first. A slow load, one batch in several seconds, has none. */
 export function loadGaps(load: LoadState, facts: readonly Fact[]): LoadGap[] {
@@ -52,9 +54,7 @@ export function loadGaps(load: LoadState, facts: readonly Fact[]): LoadGap[] {
       open,
       unknown: within.reduce((sum, second) => sum + second.unknown, 0),
       refused: within.reduce((sum, second) => sum + second.refused, 0),
-      cause: facts.findLast(
-        fact => ENDS_A_NODE.has(fact.kind) && fact.atMs >= fromMs - CAUSE_BEFORE_MS && fact.atMs < toMs,
-      ),
+      cause: facts.findLast(fact => endsNode(fact) && fact.atMs >= fromMs - CAUSE_BEFORE_MS && fact.atMs < toMs),
       elected: facts.find(
         fact => fact.kind === 'view_started' && fact.atMs >= fromMs - SECOND_MS && fact.atMs <= toMs + SECOND_MS,
       ),

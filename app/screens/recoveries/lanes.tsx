@@ -3,15 +3,17 @@ import { useLayoutEffect, useRef, useState } from 'react'
 import { BEFORE_MS, MARKS, type Recovery } from '../../data/recoveries.ts'
 import { tickStep } from '../../geometry/cut-axis.ts'
 import { placeFlags } from '../../geometry/flags.ts'
-import { clockShort, grouped } from '../../ui/format.ts'
+import { clockShort, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { FLAG_WORDS, MARK_LOOK, secondsText, withoutLedger } from './looks.ts'
 
-const LANE = 140
 const TOP = 22
-const BASE = 126
+/** The plot ends here, or below its last row of flags; under it is air. */
+const BASE_LEAST = 126
+const UNDER = 14
 const AXIS = 40
 const ROW = 21
+const FLAG_TOP = 12
 const RIGHT = 16
 /** The shortest clock; longer recoveries stretch it for all. */
 const SHOWN_MS = 30_000
@@ -75,7 +77,7 @@ function LaneWords({ run, chosen, onChoose }: { run: Recovery; chosen: boolean; 
         {run.nodes.map(node => `node-${node}`).join(', ')} {run.how === 'SIGSTOP' ? 'paused' : 'ended'}
       </p>
       <p className="micro ink-3">
-        {run.how}, {Object.keys(run.elections).length} elections
+        {run.how}, {count(Object.keys(run.elections).length, 'election')}
       </p>
       <span className="state">
         {lost === undefined ? (
@@ -104,14 +106,6 @@ function Plot(props: { run: Recovery; width: number; x: (ms: number) => number; 
   const shown = run.seconds.filter(
     second => second.atMs - run.faultMs <= toMs && second.atMs - run.faultMs >= -BEFORE_MS,
   )
-  const most = Math.max(10, ...shown.map(second => second.acked))
-  const y = (acked: number): number => BASE - (acked / most) * (BASE - TOP - 6)
-  const line = shown
-    .map(
-      (second, index) =>
-        `${index === 0 ? 'M' : 'L'}${x(second.atMs - run.faultMs + 500).toFixed(1)} ${y(second.acked).toFixed(1)}`,
-    )
-    .join('')
   const marks = MARKS.filter(name => run.marks[name] !== undefined && run.marks[name]! <= toMs).map(name => ({
     name,
     ms: run.marks[name]!,
@@ -122,45 +116,55 @@ function Plot(props: { run: Recovery; width: number; x: (ms: number) => number; 
     AXIS,
     width,
   )
+  const rows = Math.max(0, ...placed.map(flag => flag.row + 1))
+  const base = Math.max(BASE_LEAST, TOP + FLAG_TOP + rows * ROW)
+  const most = Math.max(10, ...shown.map(second => second.acked))
+  const y = (acked: number): number => base - (acked / most) * (base - TOP - 6)
+  const line = shown
+    .map(
+      (second, index) =>
+        `${index === 0 ? 'M' : 'L'}${x(second.atMs - run.faultMs + 500).toFixed(1)} ${y(second.acked).toFixed(1)}`,
+    )
+    .join('')
   const outage = run.stalled !== undefined ? Math.min(toMs, run.marks.acknowledged ?? props.now - run.faultMs) : 0
   const words = marks.map(item => item.words).join(', ')
   return (
     <svg
       className="lane-plot"
       width={width}
-      height={LANE}
-      viewBox={`0 0 ${width} ${LANE}`}
+      height={base + UNDER}
+      viewBox={`0 0 ${width} ${base + UNDER}`}
       role="img"
       aria-label={`${run.id}: ${words === '' ? 'no mark yet' : words}, seconds after the fault`}
     >
       {outage > 0 && (
-        <rect x={x(0)} y={TOP - 4} width={Math.max(0, x(outage) - x(0))} height={BASE - TOP + 4} className="outage" />
+        <rect x={x(0)} y={TOP - 4} width={Math.max(0, x(outage) - x(0))} height={base - TOP + 4} className="outage" />
       )}
       <path d={`M${AXIS} ${y(most)}H${width - RIGHT}`} className="hair" />
-      <path d={`M${AXIS} ${BASE}H${width - RIGHT}`} className="edge" />
+      <path d={`M${AXIS} ${base}H${width - RIGHT}`} className="edge" />
       <text className="d s l" x={AXIS - 6} y={y(most) + 4} textAnchor="end">
         {grouped(most)}
       </text>
-      <text className="d s l" x={AXIS - 6} y={BASE + 4} textAnchor="end">
+      <text className="d s l" x={AXIS - 6} y={base + 4} textAnchor="end">
         0
       </text>
       {shown.length === 0 ? (
-        <text className="s l" x={x(0) + 8} y={BASE - 8}>
+        <text className="s l" x={x(0) + 8} y={base - 8}>
           {withoutLedger(run)}
         </text>
       ) : (
         <path d={line} className="inkline lane-line" />
       )}
-      <path d={`M${x(0)} 8V${BASE}`} className="fault-line" />
+      <path d={`M${x(0)} 8V${base}`} className="fault-line" />
       <circle cx={x(0)} cy="9" r="9" className="seat" />
       <use href="#glyph-down" x={x(0) - 8} y="1" width="16" height="16" className="s-danger" />
       {marks.map((item, index) => {
         const { left, row } = placed[index]!
         const flagWidth = item.words.length * 6.7 + 28
-        const top = TOP + 12 + row * ROW
+        const top = TOP + FLAG_TOP + row * ROW
         return (
           <g key={item.name}>
-            <path d={`M${x(item.ms)} ${TOP}V${BASE}`} className="mark-line" />
+            <path d={`M${x(item.ms)} ${TOP}V${base}`} className="mark-line" />
             <rect x={left} y={top} width={flagWidth} height="18" rx="2" className="flag" />
             <use
               href={`#glyph-${MARK_LOOK[item.name].glyph}`}

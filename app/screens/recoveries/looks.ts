@@ -6,6 +6,7 @@ export const MARK_LOOK: Readonly<Record<MarkName, Look>> = {
   elected: { glyph: 'primary', colour: 'primary', word: 'New primary' },
   acknowledged: { glyph: 'acked', colour: 'ok', word: 'First acknowledgement' },
   started: { glyph: 'recover', colour: 'recover', word: 'Node started again' },
+  rejoined: { glyph: 'backup', colour: 'backup', word: 'Rejoined the view' },
   caughtUp: { glyph: 'ok', colour: 'ok', word: 'Caught up' },
 }
 export const FLAG_WORDS: Readonly<Record<MarkName, string>> = {
@@ -13,6 +14,7 @@ export const FLAG_WORDS: Readonly<Record<MarkName, string>> = {
   elected: 'new primary',
   acknowledged: 'first ack',
   started: 'started again',
+  rejoined: 'rejoined',
   caughtUp: 'caught up',
 }
 

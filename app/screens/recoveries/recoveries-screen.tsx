@@ -4,7 +4,7 @@ import { primaryOf } from '../../../shared/inspection/belief.ts'
 import { type ClusterView, msOf } from '../../../shared/inspection/view.ts'
 import { actOnNode, useForbidden } from '../../data/actions.ts'
 import { useCell } from '../../data/cell.ts'
-import { MARKS, type MarkName, type Recovery, recoveriesAt } from '../../data/recoveries.ts'
+import { MARKS, type MarkName, type Recovery, recoveriesAt, writesAround } from '../../data/recoveries.ts'
 import { asOf, realNow, recoveries, shown } from '../../data/store.ts'
 import { groupName, METADATA } from '../../names.ts'
 import type { Search } from '../../search.ts'
@@ -79,7 +79,7 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
           <span className="label">{chosen ? `${chosen.id}, first acknowledgement` : 'First acknowledgement'}</span>
           <b data-testid="first-ack" data-ms={chosen?.marks.acknowledged ?? ''}>
             {chosen?.marks.acknowledged === undefined ? (
-              <small>{chosen && chosen.stalled === undefined ? 'no gap seen' : 'none yet'}</small>
+              <small>{firstAckMissing(chosen)}</small>
             ) : (
               <>
                 {secondsText(chosen.marks.acknowledged)} <small>s</small>
@@ -130,6 +130,12 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
       </ActButton>
     </header>
   )
+}
+
+/** Why there is no first acknowledgement to show: nobody wrote, nothing waited, or it has not come. */
+function firstAckMissing(run: Recovery | undefined): string {
+  if (run?.stalled !== undefined) return 'none yet'
+  return run && writesAround(run) ? 'no gap seen' : 'not measured'
 }
 
 function StopwatchPane(props: { runs: readonly Recovery[]; chosen: Recovery; onChoose: (id: string) => void }) {
@@ -239,7 +245,7 @@ function PhasesPane({ run }: { run: Recovery }) {
       />
       <p className="note small">
         {elections.length === 0
-          ? 'No group had to elect: the node that died led none of them.'
+          ? 'No new primary was heard of after it.'
           : `New primaries: ${elections
               .slice(0, 6)
               .map(([group, ms]) => `${groupName(group)} at ${secondsText(ms)}`)

@@ -37,7 +37,18 @@ describe('the first sentence of the recoveries', () => {
   })
 
   it('tells a fault that nobody felt apart from one that stopped the writes', () => {
-    expect(said({ stalled: undefined })).toMatch(/Writes went on while node-0 ended.*led no group/)
+    const fault = NOW - 8_000
+    const seconds = [-2000, -1000, 1000, 2000, 3000].map(after => ({ atMs: fault + after, acked: 200 }))
+    expect(said({ stalled: undefined, seconds })).toMatch(
+      /Writes went on: 600 acknowledged in the 3\.0 s after node-0 ended.*No group had to elect/,
+    )
+    expect(said({ stalled: undefined, seconds: seconds.slice(0, 2) })).toMatch(/No write is known to wait since node-0/)
+  })
+
+  it('says nothing of writes that nobody measured', () => {
+    const quiet = said({ stalled: undefined, elections: { 7: 5000 } })
+    expect(quiet).toMatch(/node-0 ended; no load wrote then/)
+    expect(quiet).not.toMatch(/Writes went on|led no group/)
   })
 
   it('puts a lost message above everything', () => {

@@ -1,6 +1,6 @@
 /** The first sentence of the recoveries: how far the chosen one has come, where its time went, and what ends it. Pure. */
-import type { Recovery } from '../../data/recoveries.ts'
-import { count, duration } from '../../ui/format.ts'
+import { type Recovery, writesAround } from '../../data/recoveries.ts'
+import { count, duration, grouped } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
 
 const names = (run: Recovery): string => run.nodes.map(node => `node-${node}`).join(', ')
@@ -49,28 +49,43 @@ export function recoverySituation(run: Recovery | undefined, nowMs: number): Now
           : 'The load tries every node in turn until one takes its write.',
     }
   const silence = marks.noticed === undefined ? undefined : duration(marks.noticed)
-  const served =
-    marks.acknowledged === undefined
-      ? `Writes went on while ${fault}.`
-      : `Acknowledged again ${duration(marks.acknowledged)} after ${fault}.`
+  const felt = marks.acknowledged === undefined ? notFelt(run, fault) : undefined
   const back = marks.started === undefined ? 'none' : marks.caughtUp === undefined ? 'behind' : 'whole'
   return {
     tone: back === 'whole' ? 'good' : back === 'behind' ? 'recover' : 'plain',
     glyph: back === 'whole' ? 'ok' : back === 'behind' ? 'recover' : 'acked',
     colour: back === 'behind' ? 'recover' : 'ok',
     label,
-    what: served,
+    what: felt?.what ?? `Acknowledged again ${duration(marks.acknowledged!)} after ${fault}.`,
     why:
-      marks.acknowledged === undefined
-        ? 'The node led no group that the load writes to: the others are a majority without it.'
-        : silence === undefined
-          ? 'No peer told that it missed a heartbeat.'
-          : `${silence} of it was silence, until a heartbeat timer ran out; the rest was votes and the way to the new primary.`,
+      felt?.why ??
+      (silence === undefined
+        ? 'No peer told that it missed a heartbeat.'
+        : `${silence} of it was silence, until a heartbeat timer ran out; the rest was votes and the way to the new primary.`),
     next:
       back === 'none'
         ? `Start ${names(run)} again on the cluster screen: its way back is timed too.`
         : back === 'behind'
           ? `${names(run)} was started after ${duration(marks.started!)} and fetches what it missed.`
           : `${names(run)} had caught up after ${duration(marks.caughtUp!)}. Kill the primary again and lay the two side by side.`,
+  }
+}
+
+/** Of a fault that made no write wait: only what the load measured is said of the writes. */
+function notFelt(run: Recovery, fault: string): Pick<NowWords, 'what' | 'why'> {
+  const writes = writesAround(run)
+  if (writes === undefined)
+    return {
+      what: `${fault}; no load wrote then.`,
+      why: 'Without a load nobody measures whether writes went on.',
+    }
+  if (writes.acked === 0)
+    return { what: `No write is known to wait since ${fault}.`, why: 'The load has not told of a whole second since.' }
+  return {
+    what: `Writes went on: ${grouped(writes.acked)} acknowledged in the ${duration(writes.forMs)} after ${fault}.`,
+    why:
+      Object.keys(run.elections).length === 0
+        ? 'No group had to elect: the others are a majority without it.'
+        : `${count(Object.keys(run.elections).length, 'group')} elected, and no write of the load waited long for it.`,
   }
 }
