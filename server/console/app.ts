@@ -22,6 +22,7 @@ import { Load } from './load/load.ts'
 import type { LoadCluster } from './load/ports.ts'
 import { NearestSeeds } from './nearest-seed.ts'
 import { servePage } from './page.ts'
+import { Readers } from './readers.ts'
 import { startRecording } from './recordings/start.ts'
 import type { Limits } from './recordings/store.ts'
 import { Routes } from './route.ts'
@@ -31,6 +32,7 @@ import { forwardRoutes } from './routes/forwards.ts'
 import { inspectionRoutes } from './routes/inspection.ts'
 import { linkRoutes } from './routes/links.ts'
 import { loadRoutes } from './routes/load.ts'
+import { messageRoutes } from './routes/messages.ts'
 import { metaRoutes } from './routes/meta.ts'
 import { nodeRoutes } from './routes/nodes.ts'
 import { recordingRoutes } from './routes/recordings.ts'
@@ -86,6 +88,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
     ...(options.log && { log: options.log }),
   })
   const topics = new Topics(hub, options.hash, options.credentials)
+  const readers = new Readers(hub, options.hash, options.credentials)
   const cluster = options.loadCluster?.(hub) ?? loadCluster(hub, topics, options.hash, options.credentials)
   const load = new Load(options.hash, cluster, {
     emit: (kind, data) => hub.emit(kind, data),
@@ -126,6 +129,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
   inspectionRoutes(routes, hub, options.hash)
   forwardRoutes(routes, hub)
   topicRoutes(routes, hub, topics)
+  messageRoutes(routes, hub, readers, topics, options.hash)
   loadRoutes(routes, load)
   drillRoutes(routes, drills, kills, nearest)
   benchRoutes(routes, bench)
@@ -140,8 +144,9 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
     load,
     routes,
     close: async () => {
-      // Readers first: their responses never end by themselves.
+      // Those who follow the stream first: their responses never end by themselves.
       await recording.close()
+      readers.close()
       hub.close()
       kills.close()
       nearest.close()

@@ -6,9 +6,10 @@ import type { TopicPolicy } from '../../shared/inspection/api.ts'
 import { ClientCommands } from '../../shared/protocol/command-codes.ts'
 import { ErrorCode } from '../../shared/protocol/error-codes.ts'
 import type { PartitionKey } from '../../shared/protocol/groups.ts'
-import { Ident } from '../../shared/protocol/ident.ts'
+import { consumerId, Ident } from '../../shared/protocol/ident.ts'
 import { type OptionEntry, tlvOf } from '../../shared/protocol/tlv.ts'
 import { nodeClientPorts } from './client-ports.ts'
+import { consumerOf } from './consumer-name.ts'
 import { ConsoleError } from './errors.ts'
 import type { Hub } from './hub.ts'
 
@@ -81,6 +82,16 @@ export class Topics {
       )
       return { messages: messages.length, baseOffset: sent?.baseOffset.toString() ?? null }
     })
+  }
+
+  /**
+   * Stores up to where a consumer has read, by a quorum. Returns the number that its name stands for.
+   * @throws ConsoleError CON_REQUEST_REFUSED when nothing has this offset yet (4100).
+   */
+  async storeOffset({ stream, topic, partition }: PartitionKey, consumer: string, offset: bigint): Promise<number> {
+    const who = consumerOf(consumer)
+    await this.#with(client => client.storeOffset(stream, topic, partition, offset, who))
+    return consumerId(this.#hash, who.id)
   }
 
   /** Makes what is absent; a topic that is there keeps its settings and its number of partitions. */
