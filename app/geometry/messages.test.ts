@@ -40,6 +40,24 @@ describe('the two ends of a message', () => {
     ])
   })
 
+  it('names everyday frames by their command, and a prepare that is acknowledged by its acknowledgement', () => {
+    const sent = event(0, 10, 'frame_sent', { ...mark('0>1#a', 1, 'out'), data: { command: 'Prepare', peer: 1 } })
+    const taken = event(1, 11, 'frame_received', { ...mark('0>1#a', 1, 'in'), data: { command: 'Prepare', peer: 0 } })
+    const ok = event(1, 12, 'frame_sent', { ...mark('1>0#a', 9, 'out'), data: { command: 'PrepareOk', peer: 0 } })
+    const acked = event(0, 13, 'prepare_acked', { ...mark('1>0#a', 9, 'in'), data: { peer: 1 } })
+    expect(matchMessages([sent, taken, ok, acked])).toMatchObject([
+      { name: 'Prepare', from: 0, to: 1, by: 'frame', sent, received: taken },
+      { name: 'PrepareOk', from: 1, to: 0, by: 'frame', sent: ok, received: acked },
+    ])
+  })
+
+  it('G42 knows nothing of kinds that are names of the language', () => {
+    for (const kind of ['constructor', 'toString', '__proto__'])
+      expect(matchMessages([event(1, 10, kind, mark('0>1#a', 1, 'in')), event(1, 10, kind)])).toMatchObject([
+        { name: kind, by: 'alone' },
+      ])
+  })
+
   it('says what the link did with a frame, also when it came late', () => {
     const held = event(255, 10, 'link_frame_held', {
       ...mark('1>2#c', 7, 'out'),

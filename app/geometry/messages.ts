@@ -27,8 +27,13 @@ interface Rule {
   /** The sender's event must be about the same view. */
   readonly sameView: boolean
 }
+/** Kinds come from nodes and from files: `constructor` is a kind that nothing is known of. */
+type ByKind<T> = Readonly<Record<string, T | undefined>>
+function byKind<T>(entries: Readonly<Record<string, T>>): ByKind<T> {
+  return Object.assign(Object.create(null) as Record<string, T>, entries)
+}
 /** What a receiver's event says of the message that led to it. */
-const RULES: Readonly<Record<string, Rule>> = {
+const RULES: ByKind<Rule> = byKind({
   // Both wait until the view is durable at the sender.
   start_view_change_received: {
     name: 'StartViewChange',
@@ -44,26 +49,27 @@ const RULES: Readonly<Record<string, Rule>> = {
   prepare_acked: { name: 'PrepareOk', after: [], sameView: false },
   transfer_offered: { name: 'TransferOffer', after: ['transfer_served'], sameView: false },
   transfer_served: { name: 'TransferRequest', after: ['transfer_requested'], sameView: false },
-}
-const FRAME_NAMES: Readonly<Record<string, string>> = {
+})
+const FRAME_NAMES: ByKind<string> = byKind({
   start_view_change_sent: 'StartViewChange',
   start_view_change_received: 'StartViewChange',
   do_view_change_sent: 'DoViewChange',
   do_view_change_received: 'DoViewChange',
   start_view_sent: 'StartView',
   view_adopted: 'StartView',
+  prepare_acked: 'PrepareOk',
   forward_sent: 'Forward',
   forward_taken: 'Forward',
   forward_accepted: 'ForwardResult',
   forward_refused: 'ForwardResult',
   forward_answered: 'ForwardResult',
-}
-const FATES: Readonly<Record<string, NonNullable<Message['fate']>>> = {
+})
+const FATES: ByKind<NonNullable<Message['fate']>> = byKind({
   link_frame_dropped: 'lost',
   link_frame_held: 'held',
   link_frame_released: 'released',
   link_frame_doubled: 'doubled',
-}
+})
 
 /** A sender's end that is only concluded is looked for this far back; what was held longer keeps one end. */
 const BACK_MS = 3_000
@@ -105,7 +111,7 @@ export function matchMessages(events: readonly RingEvent[]): readonly Message[] 
     const fateWord = fate && FATES[fate.kind]
     messages.push({
       ...ends,
-      name: fate ? String(fate.data.command) : (FRAME_NAMES[told.kind] ?? told.kind),
+      name: FRAME_NAMES[told.kind] ?? String((fate ?? told).data.command ?? told.kind),
       sent: sent ?? fate,
       received,
       by: sent && received ? 'frame' : 'alone',

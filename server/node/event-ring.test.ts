@@ -85,11 +85,22 @@ describe('flow', () => {
     const { ring: events, clock } = ring()
     events.follow(() => {})
     events.watch('7')
-    const asked = () =>
-      Array.from({ length: 2 * FLOW_PER_SECOND_MAX }, () => events.wantsFlow('7')).filter(Boolean).length
-    expect(asked()).toBe(FLOW_PER_SECOND_MAX)
+    const taken = () => Array.from({ length: 2 * FLOW_PER_SECOND_MAX }, () => events.takesFlow()).filter(Boolean).length
+    expect(taken()).toBe(FLOW_PER_SECOND_MAX)
+    // Whoever asks for a stretch of time is told that the group is watched, however much came of it.
+    expect(events.wantsFlow('7')).toBe(true)
     clock.us += 1_000_000
-    expect(asked()).toBe(FLOW_PER_SECOND_MAX)
+    expect(taken()).toBe(FLOW_PER_SECOND_MAX)
+  })
+
+  test('says how many were above the ceiling, with the next one, once', () => {
+    const { ring: events, clock } = ring()
+    events.follow(() => {})
+    events.watch('7')
+    for (let index = 0; index < FLOW_PER_SECOND_MAX + 5; index++) events.takesFlow()
+    clock.us += 1_000_000
+    for (let index = 0; index < 2; index++) if (events.takesFlow()) events.emit(draft('flow', '7'))
+    expect(events.read(0, 10).events.map(event => event.data)).toEqual([{ bytes: 5, leftOutBefore: 5 }, { bytes: 5 }])
   })
 })
 

@@ -1,7 +1,8 @@
 /**
  * The event sink of a node process: stamps drafts into envelopes and keeps the newest of them in a bounded ring, which
  * readers follow by sequence number. Facts are always kept; flow events are built only while somebody reads, all of them
- * for a watched group and else one in `FLOW_SAMPLE`, and never more than `FLOW_PER_SECOND_MAX`. Counters are exact always.
+ * for a watched group and else one in `FLOW_SAMPLE`, and never more than `FLOW_PER_SECOND_MAX`: what is above it is counted,
+ * and told as `data.leftOutBefore` of the next that is built. Counters are exact always.
  */
 import type { EventDraft, EventEnvelope, EventGap, EventSink } from '../../shared/inspection/envelope.ts'
 import type { Clock } from '../../shared/storage/ports.ts'
@@ -41,6 +42,7 @@ export class EventRing implements EventSink {
   private sampleTurn = 0
   private flowSecond = 0
   private flowInSecond = 0
+  private leftOut = 0
 
   constructor({ node, boot, clock, capacity = RING_EVENTS }: EventRingOptions) {
     this.node = node
@@ -61,7 +63,6 @@ export class EventRing implements EventSink {
 
   emit(draft: EventDraft): number {
     const seq = ++this.lastSeq
-    const sampled = draft.class === 'flow' && !this.watches.has(draft.group)
     this.slots[seq % this.slots.length] = {
       v: 1,
       node: this.node,
@@ -70,21 +71,38 @@ export class EventRing implements EventSink {
       monoUs: this.clock.monoMicros(),
       wallUs: this.clock.nowMicros().toString(),
       ...draft,
-      data: sampled ? { ...draft.data, sampledOneIn: FLOW_SAMPLE } : draft.data,
+      data: draft.class === 'flow' ? this.flowData(draft) : draft.data,
     }
     for (const follower of this.followers) follower()
     return seq
   }
 
+  /** What a flow event carries of those that are not there. */
+  private flowData({ group, data }: EventDraft): EventDraft['data'] {
+    const { leftOut } = this
+    this.leftOut = 0
+    if (leftOut === 0 && this.watches.has(group)) return data
+    return {
+      ...data,
+      ...(!this.watches.has(group) && { sampledOneIn: FLOW_SAMPLE }),
+      ...(leftOut > 0 && { leftOutBefore: leftOut }),
+    }
+  }
+
   wantsFlow(group: string): boolean {
     if (this.followers.size === 0) return false
-    if (!this.isWatched(group) && this.sampleTurn++ % FLOW_SAMPLE !== 0) return false
+    return this.isWatched(group) || this.sampleTurn++ % FLOW_SAMPLE === 0
+  }
+
+  takesFlow(): boolean {
     const second = Math.floor(this.clock.monoMicros() / 1_000_000)
     if (second !== this.flowSecond) {
       this.flowSecond = second
       this.flowInSecond = 0
     }
-    return ++this.flowInSecond <= FLOW_PER_SECOND_MAX
+    if (++this.flowInSecond <= FLOW_PER_SECOND_MAX) return true
+    this.leftOut += 1
+    return false
   }
 
   count(group: string, kind: string, by = 1): void {

@@ -89,11 +89,14 @@ export interface EventDraft {
 
 /**
  * Where events go. Facts are always emitted; a flow event is built only when `wantsFlow(group)` says so (someone watches,
- * or the sample is due), counters are kept regardless.
+ * or the sample is due) and `takesFlow` has room for it; counters are kept regardless.
  */
 export interface EventSink {
   emit(draft: EventDraft): number
+  /** Whether flow of a group is told now. Whoever asks once for a stretch of time tells all of that stretch. */
   wantsFlow(group: string): boolean
+  /** Whether one more flow event fits; one that does not is counted, and told of with the next that does. */
+  takesFlow?(): boolean
   count(group: string, kind: string, by?: number): void
   /** For checkers: every op that this node applies, in order, with the header it has it under. */
   applied?(group: string, header: PrepareHeader): void

@@ -126,6 +126,8 @@ export const EVENT_KINDS = {
   append_failed: fact('metadata', 'bad', 'Op could not be appended: {message}', 'code', 'message'),
   frame_ignored: flow('consensus', 'Ignored a frame[ from node-{peer}][: {reason}]', 'peer?', 'reason'),
   frame_dropped: flow('consensus', 'A frame to node-{peer} was dropped: not connected, or its queue is full', 'peer'),
+  frame_sent: flow('consensus', '{command}[ of op {op}] sent to node-{peer}', 'command', 'peer'),
+  frame_received: flow('consensus', '{command}[ of op {op}] taken from node-{peer}', 'command', 'peer'),
   request_received: flow('consensus', 'Request received', 'client', 'request', 'operation'),
   prepare_queued: flow('consensus', 'Prepare {op} queued', 'client', 'operation', 'pipeline'),
   prepare_acked: flow(

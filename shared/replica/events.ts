@@ -9,6 +9,13 @@ type Data = EventDraft['data']
 /** Group of what concerns the node as a whole. */
 export const NODE_GROUP = 'node'
 
+/** What is told of a frame at either end. */
+export interface TracedFrame {
+  readonly command: string
+  readonly peer: number
+  readonly op: bigint | undefined
+}
+
 export class Events {
   private readonly sink: EventSink
 
@@ -18,6 +25,10 @@ export class Events {
 
   wantsFlow(group: string): boolean {
     return this.sink.wantsFlow(group)
+  }
+
+  private takesFlow(): boolean {
+    return this.sink.takesFlow?.() !== false
   }
 
   /**
@@ -47,7 +58,7 @@ export class Events {
   ): number {
     const id = group.config.group.toString()
     this.sink.count(id, kind)
-    if (cls === 'flow' && !this.sink.wantsFlow(id)) return 0
+    if (cls === 'flow' && !(this.sink.wantsFlow(id) && this.takesFlow())) return 0
     return this.sink.emit({ ...about(group, id), kind, class: cls, data, ...extra })
   }
 
@@ -56,14 +67,27 @@ export class Events {
     this.sink.count(group.config.group.toString(), kind, by)
   }
 
-  /** `link`: the frame that the note is about. */
+  /**
+   * `link`: the frame that the note is about. A note of flow comes only while its group is told to speak of flow, so it is
+   * not asked for again: that would be a sample of a sample. Nor is it counted, since most of its kind are never made.
+   */
   note(group: ConsensusGroup, note: GroupNote, link?: LinkMark): void {
     const data: Record<string, string | number | boolean | null> = { ...note.detail }
     if (note.peer !== undefined) data.peer = note.peer
-    this.group(group, note.kind, note.class, data, {
-      ...(note.op !== undefined && { op: note.op.toString() }),
-      ...(link && { link }),
-    })
+    const extra = { ...(note.op !== undefined && { op: note.op.toString() }), ...(link && { link }) }
+    if (note.class === 'flow') this.flow(group, note.kind, data, extra)
+    else this.group(group, note.kind, note.class, data, extra)
+  }
+
+  /** A frame of everyday traffic at one of its ends; like a note of flow, told only while the group's flow is. */
+  frame(group: ConsensusGroup, kind: 'frame_sent' | 'frame_received', frame: TracedFrame, link?: LinkMark): void {
+    const { command, peer, op } = frame
+    this.flow(group, kind, { command, peer }, { ...(op !== undefined && { op: op.toString() }), ...(link && { link }) })
+  }
+
+  private flow(group: ConsensusGroup, kind: string, data: Data, extra: Partial<EventDraft>): void {
+    if (!this.takesFlow()) return
+    this.sink.emit({ ...about(group, group.config.group.toString()), kind, class: 'flow', data, ...extra })
   }
 
   /** What this node applies, for whoever checks that all nodes apply the same. */
@@ -79,7 +103,7 @@ export class Events {
   /** A fact of a partition that has no group, because it was refused. */
   partition(group: string, kind: string, cls: 'fact' | 'flow', data: Data): void {
     this.sink.count(group, kind)
-    if (cls === 'flow' && !this.sink.wantsFlow(group)) return
+    if (cls === 'flow' && !(this.sink.wantsFlow(group) && this.takesFlow())) return
     this.sink.emit({ plane: 'partition', group, kind, class: cls, data })
   }
 }

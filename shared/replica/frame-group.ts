@@ -1,6 +1,6 @@
 /** Where each frame of a replica link carries its group, for routing before anything else is read (spec consensus.md §2.5, §10). */
 import { GroupId } from '../bytes/units.ts'
-import { Command } from '../protocol/commands.ts'
+import { Command, commandName } from '../protocol/commands.ts'
 import { replicaLayouts } from '../protocol/frames.ts'
 
 const CONSENSUS_FRAMES = [
@@ -36,16 +36,38 @@ export function frameGroup(frame: Uint8Array): GroupId | undefined {
 /** Prepares wait for their partition to be built; what else a group sends is repeated by its timers (§3.5). */
 export const mayPark = (frame: Uint8Array): boolean => frame[COMMAND_AT] === Command.Prepare
 
-/** Frames by which a view changes: the event that tells of one, at the replica that sent it and at the one that took it. */
-const VIEW_FRAMES = {
+/**
+ * Frames whose ends have an event of their own: at the replica that sent it, where that is a fact, and at the one that
+ * took it.
+ */
+const TOLD_FRAMES = {
   [Command.StartViewChange]: { sent: 'start_view_change_sent', received: 'start_view_change_received' },
   [Command.DoViewChange]: { sent: 'do_view_change_sent', received: 'do_view_change_received' },
   [Command.StartView]: { sent: 'start_view_sent', received: 'view_adopted' },
+  [Command.PrepareOk]: { sent: undefined, received: 'prepare_acked' },
 } as const
-export type ViewFrame = (typeof VIEW_FRAMES)[keyof typeof VIEW_FRAMES]
+export type ToldFrame = (typeof TOLD_FRAMES)[keyof typeof TOLD_FRAMES]
 
-export const viewFrame = (frame: Uint8Array): ViewFrame | undefined =>
-  (VIEW_FRAMES as Readonly<Partial<Record<number, ViewFrame>>>)[frame[COMMAND_AT] ?? 0]
+export const toldFrame = (frame: Uint8Array): ToldFrame | undefined =>
+  (TOLD_FRAMES as Readonly<Partial<Record<number, ToldFrame>>>)[frame[COMMAND_AT] ?? 0]
+
+/** Where the frames that are about one op carry it. */
+const OP_AT: ReadonlyMap<number, number> = new Map(
+  (['Prepare', 'RepairPrepare', 'PrepareOk'] as const).map(name => [Command[name], replicaLayouts[name].fields.op.at]),
+)
+
+/** The command of a frame, and the op that it is about where it is about one. */
+export function frameNames(frame: Uint8Array): { readonly command: string; readonly op: bigint | undefined } {
+  const command = frame[COMMAND_AT] ?? 0
+  const at = OP_AT.get(command)
+  return {
+    command: commandName(command) ?? String(command),
+    op:
+      at === undefined || frame.length < at + 8
+        ? undefined
+        : new DataView(frame.buffer, frame.byteOffset, frame.length).getBigUint64(at, true),
+  }
+}
 
 const TRANSFER_COMMANDS: ReadonlySet<number> = new Set([
   Command.RequestStateTransfer,

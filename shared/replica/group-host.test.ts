@@ -3,21 +3,33 @@ import { ReplicaId } from '../bytes/units.ts'
 import type { ConsensusGroup, GroupAction } from '../consensus/contract.ts'
 import type { EventDraft } from '../inspection/envelope.ts'
 import { Command } from '../protocol/commands.ts'
+import { prepareLayout, prepareOkLayout } from '../protocol/headers.ts'
 import { Events } from './events.ts'
 import { type GroupHooks, GroupHost } from './group-host.ts'
 import type { LinkMark } from './ports.ts'
 
+const OP = 41n
+const OP_AT: Readonly<Record<number, number>> = {
+  [Command.Prepare]: prepareLayout.fields.op.at,
+  [Command.PrepareOk]: prepareOkLayout.fields.op.at,
+}
 const frameOf = (command: number): Uint8Array => {
   const bytes = new Uint8Array(256)
   bytes[60] = command
+  new DataView(bytes.buffer).setBigUint64(OP_AT[command] ?? 248, OP, true)
   return bytes
 }
 const OUT: LinkMark = { id: '1>2#a', ordinal: 7, dir: 'out' }
 const IN: LinkMark = { id: '2>1#a', ordinal: 4, dir: 'in' }
 
-/** A host whose group answers the next event with `actions`; returns what it told. */
-function told(actions: GroupAction[], feed: { command: number; mark?: LinkMark }, connected = true): EventDraft[] {
+/** A host whose group answers the next event with `actions`; returns what it told, of flow too where it `flows`. */
+function told(
+  actions: GroupAction[],
+  feed: { command: number; mark?: LinkMark },
+  { connected = true, flows = false } = {},
+): EventDraft[] {
   const drafts: EventDraft[] = []
+  let asked = 0
   const group = {
     config: { plane: 'metadata', group: 0n },
     step: () => actions,
@@ -25,7 +37,9 @@ function told(actions: GroupAction[], feed: { command: number; mark?: LinkMark }
     quietTicks: () => 0,
     snapshot: () => ({ view: 3, logView: 2, commitMax: 9n }),
   } as unknown as ConsensusGroup
-  const sink = { emit: (draft: EventDraft) => drafts.push(draft), wantsFlow: () => false, count: () => {} }
+  // Whoever asked once is not asked again for each event: a sample of a sample would be another one than it says.
+  const wantsFlow = () => flows && asked++ === 0
+  const sink = { emit: (draft: EventDraft) => drafts.push(draft), wantsFlow, count: () => {} }
   const links = { send: () => connected, isConnected: () => connected, lastSent: () => OUT }
   const host = new GroupHost(group, {} as GroupHooks, links, new Events(sink), () => 0)
   const bytes = frameOf(feed.command)
@@ -63,7 +77,32 @@ describe('the frames of a view change', () => {
   })
 
   it('are not told when they did not leave; nor is any other frame', () => {
-    expect(told([send(Command.StartView)], { command: Command.Commit }, false)).toEqual([])
+    expect(told([send(Command.StartView)], { command: Command.Commit }, { connected: false })).toEqual([])
     expect(told([send(Command.Commit), send(Command.Prepare)], { command: Command.Commit })).toEqual([])
+  })
+})
+
+describe('the frames of everyday traffic, while their group is watched', () => {
+  const kinds = (drafts: readonly EventDraft[]) =>
+    drafts.map(draft => [draft.kind, draft.class, draft.data.command, draft.op, draft.link])
+
+  it('are told at both ends, each with its op and its place on its connection', () => {
+    expect(kinds(told([send(Command.Prepare)], { command: Command.Prepare, mark: IN }, { flows: true }))).toEqual([
+      ['frame_received', 'flow', 'Prepare', OP.toString(), IN],
+      ['frame_sent', 'flow', 'Prepare', OP.toString(), OUT],
+    ])
+    expect(kinds(told([], { command: Command.Commit, mark: IN }, { flows: true }))).toEqual([
+      ['frame_received', 'flow', 'Commit', undefined, IN],
+    ])
+  })
+
+  it('are told once where an event of their own tells of them', () => {
+    const acked: GroupAction = { kind: 'note', note: { kind: 'prepare_acked', class: 'flow', peer: ReplicaId(2) } }
+    const drafts = told([acked], { command: Command.PrepareOk, mark: IN }, { flows: true })
+    expect(drafts.map(draft => [draft.kind, draft.link])).toEqual([['prepare_acked', IN]])
+    // One that came too late to count is told of all the same.
+    expect(kinds(told([], { command: Command.PrepareOk, mark: IN }, { flows: true }))).toEqual([
+      ['frame_received', 'flow', 'PrepareOk', OP.toString(), IN],
+    ])
   })
 })

@@ -8,7 +8,7 @@ import type { Op, ReplicaId, View } from '../bytes/units.ts'
 import type { ConsensusGroup, GroupAction, GroupEvent, RefuseReason, RequestToken } from '../consensus/contract.ts'
 import type { Clock } from '../storage/ports.ts'
 import type { Events } from './events.ts'
-import { viewFrame } from './frame-group.ts'
+import { frameNames, toldFrame } from './frame-group.ts'
 import type { LinkMark, ReplicaLinks } from './ports.ts'
 
 export interface GroupHooks {
@@ -37,6 +37,8 @@ export class GroupHost {
   private readonly name: string
   private readonly nowTick: () => number
   private askedAt = Number.NEGATIVE_INFINITY
+  /** Whether everything that happens here is told, until somebody is asked again. */
+  private flows = false
   /** The last tick that the group knows of, and how many behind it may be left out: nothing happens in them. */
   private toldTick: number
   private quiet = 0
@@ -86,13 +88,17 @@ export class GroupHost {
     const now = this.nowTick()
     if (now - this.askedAt >= WATCH_TICKS) {
       this.askedAt = now
-      this.told.setFlowNotes(this.events.wantsFlow(this.name))
+      this.flows = this.events.wantsFlow(this.name)
+      this.told.setFlowNotes(this.flows)
     }
     try {
       for (let at = 0; at < this.queue.length; at++) {
         const { event, mark } = this.queue[at]!
-        const received = mark && event.kind === 'frame' ? viewFrame(event.bytes)?.received : undefined
-        for (const action of this.told.step(event)) {
+        const received = mark && event.kind === 'frame' ? toldFrame(event.bytes)?.received : undefined
+        const actions = this.told.step(event)
+        if (this.flows && event.kind === 'frame' && !actions.some(action => tells(action, received)))
+          this.events.frame(this.told, 'frame_received', { ...frameNames(event.bytes), peer: event.from }, mark)
+        for (const action of actions) {
           if (action.kind === 'note')
             this.events.note(this.told, action.note, action.note.kind === received ? mark : undefined)
           else this.run(action)
@@ -163,10 +169,14 @@ export class GroupHost {
       this.events.dropped(this.told, to)
       return
     }
-    const kind = viewFrame(frame)?.sent
-    if (kind === undefined) return
+    const kind = toldFrame(frame)?.sent
+    if (kind === undefined && !this.flows) return
     // Where links count their frames, both ends of a vote can be told apart from its repeats.
     const link = this.links.lastSent?.(to)
-    this.events.group(this.told, kind, 'fact', { peer: to }, link ? { link } : {})
+    if (kind === undefined) this.events.frame(this.told, 'frame_sent', { ...frameNames(frame), peer: to }, link)
+    else this.events.group(this.told, kind, 'fact', { peer: to }, link ? { link } : {})
   }
 }
+
+const tells = (action: GroupAction, kind: string | undefined): boolean =>
+  kind !== undefined && action.kind === 'note' && action.note.kind === kind

@@ -6,7 +6,7 @@ import type { RingEvent } from '../../data/ring.ts'
 import { type Related, relatedTo } from '../../geometry/messages.ts'
 import { groupName } from '../../names.ts'
 import { CopyButton } from '../../ui/copy.tsx'
-import { clock, grouped, visible } from '../../ui/format.ts'
+import { clock, count, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
@@ -18,6 +18,12 @@ const BY_WORDS: Readonly<Record<Related['by'], string>> = {
   told: 'the node says so',
   frame: 'the same frame at both ends',
   guess: 'a guess: it fits by view or op in the same group',
+}
+
+/** Fields by which a node says that not every event of everyday traffic is here. */
+const SHARES: Readonly<Record<string, readonly [string, (value: number) => string]>> = {
+  sampledOneIn: ['of a sample', value => `1 in ${grouped(value)} is told: nobody watched the group`],
+  leftOutBefore: ['left out before it', value => `${count(value, 'event')} above the ceiling of the node`],
 }
 
 export function EventPane(props: {
@@ -91,7 +97,7 @@ function Details(props: {
     ['commit', event.commit === undefined ? undefined : grouped(event.commit)],
     // A field that the event names for itself stands beside the envelope's only where the two differ.
     ...Object.entries(event.data)
-      .filter(([name, value]) => String(value) !== String(common[name]))
+      .filter(([name, value]) => String(value) !== String(common[name]) && !Object.hasOwn(SHARES, name))
       .map(([name, value]): [string, string] => [
         common[name] === undefined ? visible(name) : `${name}, of the event`,
         visible(String(value)),
@@ -101,6 +107,10 @@ function Details(props: {
       event.link &&
         `${visible(event.link.id)}, ${event.link.dir === 'in' ? 'received' : 'sent'} as number ${grouped(event.link.ordinal)}`,
     ],
+    ...Object.entries(SHARES).flatMap(([name, words]): [string, string][] => {
+      const value = event.data[name]
+      return typeof value === 'number' ? [[words[0], words[1](value)]] : []
+    }),
     ['on the way', took === undefined ? undefined : `${took.toFixed(3)} ms, by the clocks of both nodes`],
   ]
   return (

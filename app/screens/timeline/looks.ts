@@ -21,6 +21,8 @@ const OWN: Readonly<Record<string, Pick<Look, 'glyph' | 'colour'>>> = {
   process_started: { glyph: 'recover', colour: 'recover' },
   prepare_queued: { glyph: 'prepare', colour: 'backup' },
   prepare_acked: { glyph: 'prepareok', colour: 'backup' },
+  frame_sent: { glyph: 'request', colour: 'backup' },
+  frame_received: { glyph: 'request', colour: 'backup' },
   frame_dropped: { glyph: 'drop', colour: 'danger' },
   link_frame_dropped: { glyph: 'drop', colour: 'danger' },
   link_frame_held: { glyph: 'lock', colour: 'change' },

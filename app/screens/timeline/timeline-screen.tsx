@@ -17,8 +17,10 @@ import { disconnected, situationOf } from '../cluster/situation.ts'
 import { EventPane } from './event-pane.tsx'
 import { EventsTable } from './events-table.tsx'
 import { FAMILIES, FAMILIES_AT_FIRST, FAMILY_LOOK, familiesOf } from './families.ts'
+import { flowShare } from './flow.ts'
 import { timelineSituation } from './situation.ts'
 import { SpacePane } from './space-pane.tsx'
+import { useFlowWatch } from './use-flow-watch.ts'
 import { keyOf, NEWEST, nextOf, type Timeline, useTimeline } from './use-timeline.ts'
 import './timeline.css'
 
@@ -29,6 +31,8 @@ export default function TimelineScreen() {
   const search: Search<'timeline'> = route.useSearch()
   const navigate = useNavigate()
   const timeline = useTimeline(search)
+  const asked = useFlowWatch(timeline.group)
+  const share = flowShare(timeline.events, asked)
   const change: Change = (patch, replace = false) =>
     void navigate({
       to: '/timeline',
@@ -52,6 +56,14 @@ export default function TimelineScreen() {
                 ? count(timeline.events.length, 'event')
                 : `${grouped(timeline.found.size)} of ${count(timeline.events.length, 'event')} found`}
               {timeline.more > 0 && `, ${grouped(timeline.more)} earlier left out`}
+              {share && (
+                <>
+                  {' · '}
+                  <span data-testid="flow-share" data-partial={share.partial}>
+                    {share.words}
+                  </span>
+                </>
+              )}
             </>
           }
           className="p-st"
