@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { ensureBuilt, ensureChromium, ensureInstalled, main, root } from './lib/prepare.mjs'
+import { scenarioLines } from './lib/scenarios.mjs'
 
 const bin = name => join(root, 'node_modules', name)
 const scratch = mkdtempSync(join(tmpdir(), 'quorumscope-test-'))
@@ -13,6 +14,8 @@ const totals = { passed: 0, failed: 0, skipped: 0 }
 const failures = []
 /** What failed, said again at the end, where it is looked for. */
 const reds = []
+/** Every test that was executed, for the table of scenarios. */
+const executed = []
 const tell = (title, message = 'no message') => {
   const lines = stripVTControlCharacters(message).split('\n')
   reds.push(`${title}\n    ${lines.slice(0, 6).join('\n    ')}`)
@@ -48,7 +51,8 @@ async function single(name, args) {
   add(name, code === 0 ? 1 : 0, code === 0 ? 0 : 1)
 }
 
-async function vitest(name, project) {
+/** @param world in which its tests run: `sim` has nothing real about it, `real` has processes, files and sockets */
+async function vitest(name, project, world) {
   const report = join(scratch, `${name}.json`)
   const code = await execute([
     bin('vitest/vitest.mjs'),
@@ -64,6 +68,7 @@ async function vitest(name, project) {
   const { numPassedTests, numFailedTests, numPendingTests, numTotalTests } = result
   for (const file of result.testResults) {
     const path = relative(root, file.name)
+    for (const { title, status } of file.assertionResults) executed.push({ title, world, passed: status === 'passed' })
     const red = file.assertionResults.filter(({ status }) => status === 'failed')
     for (const { fullName, failureMessages } of red) tell(`${path} > ${fullName}`, failureMessages[0])
     if (file.status === 'failed' && red.length === 0) tell(path, file.message)
@@ -98,8 +103,8 @@ const stages = {
   'shared-types': () => single('shared-types', [bin('typescript/bin/tsc'), '-p', 'tsconfig.shared.json']),
   lint: () => single('lint', [bin('@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.']),
   house: () => single('house', ['scripts/check.mjs']),
-  unit: () => vitest('unit', 'unit'),
-  process: () => vitest('process', 'process'),
+  unit: () => vitest('unit', 'unit', 'sim'),
+  process: () => vitest('process', 'process', 'real'),
   e2e: async () => playwright('e2e', ensureChromium()),
 }
 
@@ -120,6 +125,8 @@ await main(async () => {
     console.error(`── ${name}: ${((Date.now() - started) / 1000).toFixed(1)} s`)
   }
   rmSync(scratch, { recursive: true, force: true })
+  const scenarios = scenarioLines(executed)
+  if (scenarios.length > 0) console.log(`\nscenarios executed and passed\n  ${scenarios.join('\n  ')}`)
   if (failures.length > 0) console.log(`\nfailed: ${failures.join(', ')}`)
   for (const red of reds) console.log(`  ${red}`)
   if (totals.skipped > 0) console.log(`${totals.skipped} skipped (their reasons are printed above)`)
