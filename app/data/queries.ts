@@ -5,6 +5,7 @@ import { FORWARDS_LIMIT_MAX, forwardsAnswer } from '../../shared/inspection/forw
 import { linksAnswer } from '../../shared/inspection/links.ts'
 import { journalSnapshot, sessionSnapshot, walEntrySnapshot, walScanSnapshot } from '../../shared/inspection/logs.ts'
 import { groupAnswer } from '../../shared/inspection/node-api.ts'
+import { consumersAnswer, type PollStrategyName, polledAnswer } from '../../shared/inspection/polls.ts'
 import {
   batchesSnapshot,
   bytesSnapshot,
@@ -48,7 +49,14 @@ export interface PartitionAt {
   readonly topic: string
   readonly partition: string
 }
-const partitionPath = (node: number, at: PartitionAt): string =>
+/** How messages are polled; `value` and `consumer` as the address has them. */
+export interface PollQuestion {
+  readonly by: PollStrategyName
+  readonly value: string
+  readonly count: number
+  readonly consumer: string
+}
+export const partitionPath = (node: number, at: PartitionAt): string =>
   `/api/nodes/${node}/partitions/${at.stream}/${at.topic}/${at.partition}`
 
 export const queries = {
@@ -82,11 +90,11 @@ export const queries = {
       queryFn: ({ signal }) => ask(`/api/nodes/${node}/superblocks`, superblocksSnapshot, signal),
       refetchInterval: every(SLOW_MS),
     }),
-  wal: (node: number) =>
+  wal: (node: number, everyMs = SLOW_MS) =>
     queryOptions({
       queryKey: ['node', node, 'wal'],
       queryFn: ({ signal }) => ask(`/api/nodes/${node}/wal`, walSnapshot, signal),
-      refetchInterval: every(SLOW_MS),
+      refetchInterval: every(everyMs),
     }),
   walEntry: (node: number, op: string) =>
     queryOptions({
@@ -103,11 +111,11 @@ export const queries = {
       enabled: false,
       placeholderData: () => undefined,
     }),
-  journal: (node: number, at: PartitionAt) =>
+  journal: (node: number, at: PartitionAt, everyMs = SLOW_MS) =>
     queryOptions({
       queryKey: ['node', node, 'partition', at.stream, at.topic, at.partition, 'journal'],
       queryFn: ({ signal }) => ask(`${partitionPath(node, at)}/journal`, journalSnapshot, signal),
-      refetchInterval: every(SLOW_MS),
+      refetchInterval: every(everyMs),
       placeholderData: () => undefined,
     }),
   session: (node: number, client: string) =>
@@ -152,6 +160,24 @@ export const queries = {
       refetchInterval: every(QUICK_MS),
       // What is known of another offset is no answer for this one.
       placeholderData: () => undefined,
+    }),
+  /** What a client of this node gets. Asked by hand: a reader's list does not move on by itself. */
+  messages: (node: number, at: PartitionAt, { by, value, count, consumer }: PollQuestion) =>
+    queryOptions({
+      queryKey: ['node', node, 'messages', at.stream, at.topic, at.partition, by, value, count, consumer],
+      queryFn: ({ signal }) => {
+        const query = new URLSearchParams({ strategy: by, value, count: String(count), consumer })
+        return ask(`${partitionPath(node, at)}/messages?${query}`, polledAnswer, signal)
+      },
+      staleTime: 'static',
+      gcTime: 5_000,
+      placeholderData: () => undefined,
+    }),
+  consumers: (node: number, at: PartitionAt) =>
+    queryOptions({
+      queryKey: ['node', node, 'partition', at.stream, at.topic, at.partition, 'consumers'],
+      queryFn: ({ signal }) => ask(`${partitionPath(node, at)}/consumers`, consumersAnswer, signal),
+      refetchInterval: every(SLOW_MS),
     }),
   batches: (node: number, at: PartitionAt, segment: string, from: number, limit: number) =>
     queryOptions({

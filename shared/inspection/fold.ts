@@ -9,6 +9,7 @@
  */
 import type { StreamMessage, StreamSnapshot } from './api.ts'
 import { CONSOLE_NODE, type EventEnvelope, type EventGap, isGap } from './envelope.ts'
+import { BROKEN_MAX, brokenBy } from './invariants.ts'
 import { kindSpec, wordsOf } from './kinds.ts'
 import type { GroupSnapshotJson, GroupSummary, NodeSnapshot } from './snapshots.ts'
 import {
@@ -311,8 +312,10 @@ function withCell(group: GroupView, cell: ReplicaCell, atMs: number): GroupView 
     leads && (!known || cell.view > known.view || (cell.view === known.view && known.node === cell.node))
       ? { node: cell.node, view: cell.view, atMs }
       : known
+  const broken = brokenBy(group, cell, atMs)
   return {
     ...group,
+    ...(broken && { broken: [...(group.broken ?? []), broken].slice(0, BROKEN_MAX) }),
     replicas: new Map(group.replicas).set(cell.node, cell),
     commitMarks: markCommit(group.commitMarks, cell.commitMax, atMs),
     lastPrimary,

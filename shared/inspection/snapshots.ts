@@ -21,6 +21,17 @@ export type Reporter = z.infer<typeof reporter>
 const replica = z.number().int()
 const view = z.number().int().nonnegative()
 
+/** A state transfer that the reporter is receiving; totals are 0 until its peer has offered. */
+export const transferProgress = z.object({
+  peer: replica,
+  artifact: z.number(),
+  artifacts: z.number(),
+  receivedBytes: z.number(),
+  totalBytes: z.number(),
+  installing: z.boolean(),
+})
+export type TransferProgressJson = z.infer<typeof transferProgress>
+
 export const groupSnapshot = z.object({
   group: decimal,
   plane: z.enum(['metadata', 'partition']),
@@ -55,6 +66,7 @@ export const groupSnapshot = z.object({
   }),
   timers: z.array(z.object({ name: z.string(), ticking: z.boolean(), remainingMs: z.number(), periodMs: z.number() })),
   repair: z.object({ peer: replica, toOp: decimal, idleMs: z.number() }).optional(),
+  transfer: transferProgress.optional(),
   /** Partition groups: next offset, visible end and what is on disk. */
   offsets: z.object({ next: decimal, visible: decimal, persisted: decimal, empty: z.boolean() }).optional(),
   /** Why a tombstoned group is not served. */
@@ -283,16 +295,7 @@ export const walSnapshot = z.object({
     })
     .optional(),
   /** A metadata state transfer that this node is receiving. */
-  transfer: z
-    .object({
-      peer: z.number(),
-      artifact: z.number(),
-      artifacts: z.number(),
-      receivedBytes: z.number(),
-      totalBytes: z.number(),
-      installing: z.boolean(),
-    })
-    .optional(),
+  transfer: transferProgress.optional(),
   entries: z.array(
     z.object({
       op: decimal,

@@ -4,6 +4,7 @@
  * console's clock, so that an age is one subtraction; ops and commits are bigint.
  */
 import type { ClusterNode, LoadState } from './api.ts'
+import type { Broken } from './invariants.ts'
 import type { GroupSnapshotJson, NodeSnapshot } from './snapshots.ts'
 
 export type ReplicaStatus = GroupSnapshotJson['status']
@@ -59,6 +60,8 @@ export interface GroupView {
   readonly commitMarks: readonly { readonly atMs: number; readonly commit: bigint }[]
   /** The replica that last reported to lead a view in status normal, and since when. */
   readonly lastPrimary: { readonly node: number; readonly view: number; readonly atMs: number } | undefined
+  /** What was seen and may never be, first first, at most BROKEN_MAX; absent when nothing was. */
+  readonly broken?: readonly Broken[]
 }
 
 /** The process without its snapshot, which is beside it. */

@@ -5,8 +5,15 @@ import type { GroupSnapshotJson, GroupSummary } from '../inspection/snapshots.ts
 import { packGroup } from '../protocol/groups.ts'
 import type { GroupStanding } from './contract.ts'
 import type { ReplicatedPartition, Tombstone } from './partition-host.ts'
+import type { TransferSession } from './transfer-session.ts'
 
-export function groupJson(group: ConsensusGroup, partition?: ReplicatedPartition): GroupSnapshotJson {
+/** @param transfer of the group, when it is one that fetches its state */
+export function groupJson(
+  group: ConsensusGroup,
+  partition?: ReplicatedPartition,
+  transfer: TransferSession | undefined = partition?.transfer,
+): GroupSnapshotJson {
+  const progress = transfer?.progress()
   const { timers, repair, pipeline, votes, ...of } = group.snapshot()
   return {
     group: of.group.toString(),
@@ -52,6 +59,7 @@ export function groupJson(group: ConsensusGroup, partition?: ReplicatedPartition
       periodMs: period * TICK_MS,
     })),
     ...(repair && { repair: { peer: repair.peer, toOp: repair.toOp.toString(), idleMs: repair.idleTicks * TICK_MS } }),
+    ...(progress && { transfer: progress }),
     ...(partition && { key: { ...partition.key }, offsets: offsetsOf(partition) }),
   }
 }

@@ -31,7 +31,7 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
     }
   }
   return {
-    metadata: () => groupJson(metadata.group),
+    metadata: () => groupJson(metadata.group, undefined, metadata.transfer),
     groups: () => [
       ...[...partitions.live.values()].map(partition => summaryOf(groupJson(partition.group, partition))),
       ...[...partitions.tombstones.values()].map(tombstone => summaryOf(tombstoneJson(tombstone))),
@@ -48,7 +48,7 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
       })),
     ],
     group: id => {
-      if (id === METADATA_GROUP) return groupJson(metadata.group)
+      if (id === METADATA_GROUP) return groupJson(metadata.group, undefined, metadata.transfer)
       const partition = partitions.get(GroupId(id))
       if (partition) return groupJson(partition.group, partition)
       const tombstone = partitions.tombstones.get(GroupId(id))

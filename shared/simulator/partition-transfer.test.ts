@@ -66,6 +66,33 @@ test('ST-05 a wiped node whose messages have left every ring gets all of them ba
   expect(await readAll(world, 2)).toEqual(numbers(101))
 })
 
+test('a group says how far its transfer has come, and nothing of one that is over', async () => {
+  const world = await prepared(1n, EAGER)
+  await send(world, 0, 100, [0, 1, 2], 2_000)
+  world.kill(2)
+  world.wipe(2)
+  world.start(2)
+  const group = BigInt(world.replica(0).inspect.groups()[0]!.group)
+  const seen: number[] = []
+  const transfer = () => {
+    const of = world.isRunning(2) ? world.replica(2).inspect.group(group) : undefined
+    return of?.transfer
+  }
+  await world.until(() => {
+    const { peer, receivedBytes, totalBytes } = transfer() ?? {}
+    if (totalBytes) {
+      seen.push(receivedBytes!)
+      expect(peer).not.toBe(2)
+      expect(receivedBytes).toBeLessThanOrEqual(totalBytes)
+    }
+    return world.factsOf('transfer_installed').some(({ node, plane }) => node === 2 && plane === 'partition')
+  }, 60_000)
+  expect(seen).toEqual([...seen].sort((a, b) => a - b))
+  expect(new Set(seen).size).toBeGreaterThan(1)
+  expect(await settled(world)).toBe(true)
+  expect(transfer()).toBeUndefined()
+})
+
 test('ST-06 a node with a prefix on its own disk lags beyond the rings and serves all of it afterwards', async () => {
   const world = await prepared(2n, { ...EAGER, segmentSize: 1n << 20n })
   await send(world, 0, 40)

@@ -24,6 +24,7 @@ import './cluster.css'
 
 /** A moment after the ring: its rows come with a list for thousands of groups, and the first screen has a budget. */
 const GroupsPane = lazy(() => import('./groups-pane.tsx'))
+const InvariantsStrip = lazy(() => import('./invariants-strip.tsx'))
 
 type Details = ReadonlyMap<number, { readonly group: GroupSnapshotJson; readonly atMs: number }>
 
@@ -53,11 +54,15 @@ export default function ClusterScreen() {
           <NodesPane
             view={view}
             group={selected}
+            details={details}
             links={links}
             side={search.side ?? 'nodes'}
             onSide={side => change({ side: side === 'links' ? side : undefined })}
           />
         </div>
+        <Suspense fallback={<div className="pane inv" />}>
+          <InvariantsStrip view={view} group={selected} />
+        </Suspense>
         <div className="r2">
           <Suspense
             fallback={

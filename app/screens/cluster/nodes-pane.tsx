@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import type { NodeAction } from '../../../shared/inspection/api.ts'
 import { replicaIds, standingOf } from '../../../shared/inspection/belief.ts'
+import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
 import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { possibleActs } from '../../commands.ts'
 import { ACTION_NAMES, actOnNode, useForbidden } from '../../data/actions.ts'
@@ -17,6 +18,7 @@ import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState } from '../../ui/states.ts'
+import { TransferLine } from './transfer.tsx'
 import type { Links } from './use-links.ts'
 
 /** Fetched when first asked for: the first screen has a budget. */
@@ -25,6 +27,7 @@ const LinksSide = lazy(() => import('./links-pane.tsx'))
 export function NodesPane(props: {
   view: ClusterView
   group: string
+  details: ReadonlyMap<number, { readonly group: GroupSnapshotJson }>
   links: Links
   side: 'nodes' | 'links'
   onSide: (side: 'nodes' | 'links') => void
@@ -57,7 +60,7 @@ export function NodesPane(props: {
       ) : (
         <Scroll name="Node cards">
           {ids.map(id => (
-            <NodeCard key={id} view={props.view} group={props.group} id={id} />
+            <NodeCard key={id} view={props.view} group={props.group} id={id} detail={props.details.get(id)?.group} />
           ))}
         </Scroll>
       )}
@@ -65,7 +68,7 @@ export function NodesPane(props: {
   )
 }
 
-function NodeCard(props: { view: ClusterView; group: string; id: number }) {
+function NodeCard(props: { view: ClusterView; group: string; id: number; detail: GroupSnapshotJson | undefined }) {
   const { view, group, id } = props
   const now = useNowSeconds()
   const node = view.nodes.get(id)
@@ -104,6 +107,7 @@ function NodeCard(props: { view: ClusterView; group: string; id: number }) {
           {process?.pid ?? 'none'}, {process?.ports?.client ?? 'none'}
         </dd>
       </dl>
+      {props.detail?.transfer && process?.state === 'running' && <TransferLine of={props.detail.transfer} />}
       <EndLine node={node} now={now} />
       <NodeActs node={node} id={id} />
     </article>

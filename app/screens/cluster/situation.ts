@@ -41,6 +41,8 @@ export function situationOf(
   }
   const runs = ids.filter(id => isProcessAlive(view.nodes.get(id)))
   if (runs.length === 0) return nothingRuns(view, ids)
+  const broken = brokenRule(view)
+  if (broken) return broken
   const verdict = primaryOf(view, groupId, nowMs)
   if (verdict.kind === 'none') return noPrimary(view, groupId, label, verdict, ids, nowMs, timerOf)
   const others = [...view.groups.keys()].filter(id => id !== groupId && primaryOf(view, id, nowMs).kind === 'none')
@@ -52,6 +54,24 @@ export function situationOf(
   const worst = unwell[0]
   if (worst) return oneUnwell(view, label, worst.id, worst.standing, unwell.length, verdict, ids, nowMs)
   return allWell(view, groupId, label, verdict, ids, timerOf)
+}
+
+/** Worse than any death: something was seen that may never be. */
+function brokenRule(view: ClusterView): NowWords | undefined {
+  for (const { group, broken } of view.groups.values()) {
+    const [first] = broken ?? []
+    if (first)
+      return {
+        tone: 'bad',
+        glyph: 'fail',
+        colour: 'danger',
+        label: `Group ${groupName(group)}`,
+        what: 'An invariant is broken.',
+        why: sentence(`${first.words}, at ${clockShort(first.atMs)}`),
+        next: 'Keep the recording of this run and the data directory: this is a fault of the engine or of the page.',
+      }
+  }
+  return undefined
 }
 
 /** Above all else while the console does not answer: what the screen shows is old. */

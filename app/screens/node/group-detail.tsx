@@ -13,6 +13,7 @@ import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { TableExport } from '../../ui/table-export.tsx'
 import { Pair } from '../cluster/nodes-pane.tsx'
+import { TransferLine } from '../cluster/transfer.tsx'
 
 export function GroupDetail(props: { id: number; group: string; node: NodeView }) {
   const running = props.node.process?.state === 'running'
@@ -67,6 +68,7 @@ export function GroupDetail(props: { id: number; group: string; node: NodeView }
         </div>
       )}
       <StaleArea atMs={takenMs} who={`node-${props.id}`}>
+        {group.transfer && <TransferLine of={group.transfer} />}
         <div className="nd-grid">
           <Numbers group={group} />
           <Timers group={group} takenMs={takenMs} />

@@ -107,7 +107,13 @@ export class Answers {
     else if (isMetadata(operation)) this.wrote(connection, asked, answer.header, answer.code, answer.payload)
   }
 
-  private wrote(connection: number, { node, repeated }: Asked, header: ReplyHeader, code: number, payload: Uint8Array): void {
+  private wrote(
+    connection: number,
+    { node, repeated }: Asked,
+    header: ReplyHeader,
+    code: number,
+    payload: Uint8Array,
+  ): void {
     const op = Number(header.commit)
     const entry = this.checker.canonical[op - 1]
     const wrong = (how: string) =>
