@@ -131,7 +131,9 @@ function fits(pattern: string, value: string, field: TextField): boolean {
 /** What a person reads of an event of the ring. */
 export const wordsOfRing = (event: RingEvent): string =>
   event.gap
-    ? `History is missing from event ${event.seq} to ${String(event.data.toSeq)}: ${String(event.data.reason)}`
+    ? event.data.reason === 'console_restarted'
+      ? 'History is missing: the console was started anew'
+      : `History is missing from event ${event.seq} to ${String(event.data.toSeq)}: ${String(event.data.reason).replaceAll('_', ' ')}`
     : wordsOf({
         kind: event.kind,
         data: event.data,

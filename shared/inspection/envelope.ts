@@ -62,7 +62,8 @@ export const eventGap = z.object({
   kind: z.literal('gap'),
   fromSeq: z.number().int(),
   toSeq: z.number().int(),
-  reason: z.enum(['ring_overflow', 'slow_reader', 'node_restarted', 'console_restarted']),
+  /** `damaged`: it was recorded, and what was recorded can't be read any more. */
+  reason: z.enum(['ring_overflow', 'slow_reader', 'node_restarted', 'console_restarted', 'damaged']),
   /** As in an event. */
   consoleSeq: z.number().int().positive().optional(),
 })

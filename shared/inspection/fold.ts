@@ -358,7 +358,8 @@ function foldGap(draft: Draft, gap: EventGap): void {
     kind: 'gap',
     view: undefined,
     op: undefined,
-    words: `${gap.toSeq - gap.fromSeq + 1} events are missing (${gap.reason.replaceAll('_', ' ')})`,
+    // Another run of the console numbers its events anew: what lies between says nothing of how many there were.
+    words: `${gap.reason === 'console_restarted' ? 'Any number of' : gap.toSeq - gap.fromSeq + 1} events are missing (${gap.reason.replaceAll('_', ' ')})`,
     tone: 'bad',
     data: { fromSeq: gap.fromSeq, toSeq: gap.toSeq, reason: gap.reason },
   })

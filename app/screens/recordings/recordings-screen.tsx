@@ -196,7 +196,15 @@ function StateOf({ item }: { item: RecordingInfo }) {
   if (item.problem)
     return (
       <span title={visible(item.problem.message)}>
-        <Glyph name="fail" state="danger" /> {item.active ? 'stopped' : 'damaged'}: <code>{item.problem.code}</code>
+        <Glyph name="fail" state="danger" />{' '}
+        {item.active
+          ? 'stopped'
+          : item.problem.code === 'CON_RECORDING_NEWER'
+            ? 'of a later version'
+            : item.parts > 0
+              ? 'damaged in places, which are gaps'
+              : 'damaged'}
+        : <code>{item.problem.code}</code>
       </span>
     )
   const notes = [

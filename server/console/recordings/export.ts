@@ -8,6 +8,7 @@ import {
   type BundleManifest,
   type BundlePart,
   eventsPart,
+  linesOf,
   MANIFEST,
 } from '../../../shared/inspection/bundle.ts'
 import type { RecordedLine } from '../../../shared/inspection/recording.ts'
@@ -17,17 +18,23 @@ import { publicLine } from './public-line.ts'
 import type { Contents, Recordings } from './store.ts'
 
 const pack = promisify(gzip) as (text: string, options: { level: number }) => Promise<Buffer>
-/** Some minutes of a busy cluster: what a page unpacks at once. */
-const PART_CHARS = 16 * 2 ** 20
+/** Of lines: some minutes of a busy cluster, which a page unpacks at once. */
+const PART_BYTES = 16 * 2 ** 20
+/** Of events; an archive takes some more entries. A recording that is larger gets larger parts. */
+const PARTS_MAX = 200
 
 const LEFT_OUT = [
   'Bytes of segments and of write-ahead logs: a recording never holds them.',
-  'Flow events are those that the nodes sampled; their counts are exact.',
+  'Prepares, acknowledgements and commits: all of a group that somebody watched, else a sample; each event says of which.',
   'Paths of the machine, commands, and logs of processes.',
 ]
 
 /** The pieces of a bundle, in order; joined they are the archive. */
-export async function* bundlePieces(store: Recordings, contents: Contents): AsyncGenerator<Uint8Array> {
+export async function* bundlePieces(
+  store: Recordings,
+  contents: Contents,
+  partBytes = PART_BYTES,
+): AsyncGenerator<Uint8Array> {
   const { info } = contents
   const zip = new ZipWriter()
   const parts: BundlePart[] = []
@@ -37,11 +44,11 @@ export async function* bundlePieces(store: Recordings, contents: Contents): Asyn
   }
   const verdicts: Verdicts = { load: null, drills: null }
   let number = 0
-  for await (const group of keyframeGroups(store, contents)) {
+  let missing = 0
+  for await (const group of keyframeGroups(store, contents, partBytes, verdicts)) {
     number += 1
-    for (const line of group) learn(verdicts, line)
-    const text = group.map(line => `${JSON.stringify(publicLine(line))}\n`).join('')
-    yield* entry(eventsPart(number), await pack(text, { level: 6 }), spanOf(group))
+    missing += group.missing
+    yield* entry(eventsPart(number), await pack(group.texts.join(''), { level: 6 }), group.span)
   }
   yield* entry('verdicts.json', json(verdicts))
   yield* entry('config.json', json(contents.parts[0]?.head.config ?? {}))
@@ -59,6 +66,9 @@ export async function* bundlePieces(store: Recordings, contents: Contents): Asyn
     leftOut: [
       ...LEFT_OUT,
       ...(info.beginningGone ? ['The beginning: it was removed when the recording had reached its bound.'] : []),
+      ...(missing > 0
+        ? [`${missing} events that were damaged, or removed, before this was exported: a gap stands for them.`]
+        : []),
       ...(info.tornBytes > 0 ? [`${info.tornBytes} bytes at the end that a killed console had not finished.`] : []),
     ],
     parts,
@@ -69,12 +79,10 @@ export async function* bundlePieces(store: Recordings, contents: Contents): Asyn
 
 /** Every line, one JSON text a line. */
 export async function* linePieces(store: Recordings, contents: Contents): AsyncGenerator<string> {
-  for (const part of contents.parts) {
-    for (const block of part.blocks) {
-      const lines: string[] = []
-      for await (const line of store.lines([{ part, block }])) lines.push(`${JSON.stringify(publicLine(line))}\n`)
-      yield lines.join('')
-    }
+  for await (const { text } of store.texts(blocksOf(contents))) {
+    let lines = ''
+    for (const line of linesOf(text)) lines += textOf(line)
+    yield lines
   }
 }
 
@@ -82,40 +90,62 @@ export async function* linePieces(store: Recordings, contents: Contents): AsyncG
 export async function* tracePieces(store: Recordings, contents: Contents): AsyncGenerator<string> {
   const trace = new TraceWriter(contents.info.replicaCount)
   yield trace.begin(contents.info.name)
-  for (const part of contents.parts) {
-    for (const block of part.blocks) {
-      let text = ''
-      for await (const line of store.lines([{ part, block }])) text += trace.line(line)
-      if (text !== '') yield text
-    }
+  for await (const { text } of store.texts(blocksOf(contents))) {
+    let events = ''
+    for (const line of linesOf(text)) events += trace.line(line)
+    if (events !== '') yield events
   }
   yield trace.end()
 }
 
-/** Lines in groups of bounded size, each from a keyframe on. */
-async function* keyframeGroups(store: Recordings, { parts }: Contents): AsyncGenerator<RecordedLine[]> {
-  let group: RecordedLine[] = []
-  let chars = 0
-  for (const part of parts) {
-    for (const block of part.blocks) {
-      if (block.keyframe && chars + block.plainBytes > PART_CHARS && group.length > 0) {
-        yield group
-        group = []
-        chars = 0
-      }
-      for await (const line of store.lines([{ part, block }])) group.push(line)
-      chars += block.plainBytes
-    }
-  }
-  if (group.length > 0) yield group
+const blocksOf = ({ parts }: Contents) => parts.flatMap(part => part.blocks.map(block => ({ part, block })))
+const textOf = (line: RecordedLine): string => `${JSON.stringify(publicLine(line))}\n`
+
+interface Group {
+  readonly texts: string[]
+  readonly span: { fromMs: number; toMs: number; firstSeq?: number; lastSeq?: number }
+  /** Events that are not there any more and that nobody had told of while it was recorded. */
+  missing: number
 }
 
-function spanOf(group: readonly RecordedLine[]): Partial<BundlePart> {
-  const seqs = group.flatMap(line => (line.event === 'batch' ? line.data.flatMap(item => item.consoleSeq ?? []) : []))
-  return {
-    fromMs: group[0]!.t,
-    toMs: group.at(-1)!.t,
-    ...(seqs.length > 0 && { firstSeq: seqs[0]!, lastSeq: seqs.at(-1)! }),
+/** Lines in groups that each begin with a keyframe: as large as asked for, or as large as so few of them must be. */
+async function* keyframeGroups(
+  store: Recordings,
+  contents: Contents,
+  partBytes: number,
+  verdicts: Verdicts,
+): AsyncGenerator<Group> {
+  const blocks = blocksOf(contents)
+  const whole = blocks.reduce((sum, { block }) => sum + block.plainBytes, 0)
+  const enough = Math.max(partBytes, whole / PARTS_MAX)
+  let group: Group | undefined
+  let bytes = 0
+  for await (const { block, gap, text } of store.texts(blocks)) {
+    if (group && block.keyframe && bytes >= enough) {
+      yield group
+      group = undefined
+      bytes = 0
+    }
+    for (const line of linesOf(text)) {
+      group ??= { texts: [], span: { fromMs: line.t, toMs: line.t }, missing: 0 }
+      if (gap && line.event === 'gap' && line.data.reason !== 'slow_reader')
+        group.missing += line.data.toSeq - line.data.fromSeq + 1
+      learn(verdicts, line)
+      group.texts.push(textOf(line))
+      reach(group.span, line)
+    }
+    bytes += block.plainBytes
+  }
+  if (group) yield group
+}
+
+function reach(span: Group['span'], line: RecordedLine): void {
+  span.toMs = line.t
+  if (line.event !== 'batch') return
+  for (const { consoleSeq } of line.data) {
+    if (consoleSeq === undefined) continue
+    span.firstSeq ??= consoleSeq
+    span.lastSeq = consoleSeq
   }
 }
 

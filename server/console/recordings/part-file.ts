@@ -84,6 +84,7 @@ export async function encodeBlock(text: string, span: BlockSpan, hash: Hash): Pr
 }
 
 export interface PartIndex {
+  readonly version: number
   readonly head: RecordingHead
   readonly blocks: readonly Block[]
   readonly bytes: number
@@ -132,7 +133,7 @@ export async function readIndex(path: string, hash: Hash): Promise<PartIndex> {
       })
       position += BLOCK_BYTES + packedBytes
     }
-    return { head, blocks, bytes: size, tornBytes: size - position }
+    return { version, head, blocks, bytes: size, tornBytes: size - position }
   } finally {
     await file.close()
   }

@@ -107,6 +107,8 @@ export class Recorder {
         toSeq: to,
         reason: 'slow_reader',
       }
+      this.#firstSeq ||= from
+      this.#lastSeq = to
       this.#add('gap', JSON.stringify(gap))
       this.#keyframeMs = Number.NEGATIVE_INFINITY
       this.#keyframeWhenDue()

@@ -193,16 +193,12 @@ describe('the file of a killed console', () => {
     expect(seqs(await linesOfRun(store(), RUN))).toEqual([1])
   })
 
-  it('is refused when it was damaged in the middle, when it is foreign, and when it is of a later version', async () => {
+  it('is refused when it is foreign, when its head is damaged, and when it is of a later version', async () => {
     const to = recorder()
     write(to, 1)
     await to.close()
     const path = join(directory, RUN, (await files())[0]!)
     const whole = await readFile(path)
-    const flipped = Buffer.from(whole)
-    flipped[flipped.length - 3]! ^= 1
-    await writeFile(path, flipped)
-    await expect(linesOfRun(store(), RUN)).rejects.toMatchObject({ code: 'CON_RECORDING_DAMAGED' })
     for (const [bytes, code] of [
       [Buffer.from('hello'), 'CON_RECORDING_FOREIGN'],
       [whole.subarray(0, 25), 'CON_RECORDING_DAMAGED'],

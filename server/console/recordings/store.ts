@@ -6,12 +6,8 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Hash } from '../../../shared/bytes/hash.ts'
 import { linesOf } from '../../../shared/inspection/bundle.ts'
-import {
-  RECORDING_VERSION,
-  type RecordedLine,
-  RecordingError,
-  type RecordingInfo,
-} from '../../../shared/inspection/recording.ts'
+import { CONSOLE_NODE, type EventGap } from '../../../shared/inspection/envelope.ts'
+import { type RecordedLine, RecordingError, type RecordingInfo } from '../../../shared/inspection/recording.ts'
 import { ConsoleError } from '../errors.ts'
 import { wallMs } from '../wall.ts'
 import { type Block, type PartIndex, readBlock, readIndex } from './part-file.ts'
@@ -37,6 +33,19 @@ export interface Contents {
   readonly info: RecordingInfo
   readonly parts: readonly Part[]
 }
+
+interface Placed {
+  readonly part: Part
+  readonly block: Block
+}
+export interface BlockText {
+  readonly block: Block
+  /** Whether the first line is a gap that nobody had told while it was recorded. */
+  readonly gap: boolean
+  readonly text: Buffer
+}
+
+const isGone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
 export class Recordings {
   /** Undefined where nothing is recorded. */
@@ -103,7 +112,7 @@ export class Recordings {
   }
 
   /** The blocks from the keyframe before `seq` on; see `begin`. */
-  blocksFrom(parts: readonly Part[], seq: number): { readonly part: Part; readonly block: Block }[] {
+  blocksFrom(parts: readonly Part[], seq: number): Placed[] {
     const all = parts.flatMap(part => part.blocks.map(block => ({ part, block })))
     const reaches = all.findIndex(({ block }) => block.lastSeq >= seq)
     const upTo = reaches === -1 ? all.length : reaches + 1
@@ -114,7 +123,7 @@ export class Recordings {
   }
 
   /** The blocks from the keyframe before a moment on; see `begin`. */
-  blocksAt(parts: readonly Part[], ms: number): { readonly part: Part; readonly block: Block }[] {
+  blocksAt(parts: readonly Part[], ms: number): Placed[] {
     const all = parts.flatMap(part => part.blocks.map(block => ({ part, block })))
     return begin(
       all,
@@ -122,13 +131,44 @@ export class Recordings {
     )
   }
 
-  async *lines(blocks: readonly { readonly part: Part; readonly block: Block }[]): AsyncGenerator<RecordedLine> {
-    for (const { part, block } of blocks) yield* linesOf(await readBlock(part.path, block, this.#hash))
+  async *lines(blocks: readonly Placed[]): AsyncGenerator<RecordedLine> {
+    for await (const { text } of this.texts(blocks)) yield* linesOf(text)
   }
 
-  /** Text of a block as it was written: whole lines. */
-  text(part: Part, block: Block): Promise<Buffer> {
-    return readBlock(part.path, block, this.#hash)
+  /**
+   * Blocks as they were written, whole lines each. Where one is damaged, or was removed since (a recording that is written
+   * loses its beginning at its bound), or blocks do not join, a line of a gap stands in front of the next.
+   */
+  async *texts(blocks: readonly Placed[]): AsyncGenerator<BlockText> {
+    let told: number | undefined
+    let reason: EventGap['reason'] = 'damaged'
+    const gapTo = (toSeq: number, { part, block }: Placed): Buffer | undefined => {
+      if (told === undefined || toSeq <= told) return undefined
+      const { run } = part.head
+      const gap: EventGap = { v: 1, node: CONSOLE_NODE, boot: run, kind: 'gap', fromSeq: told + 1, toSeq, reason }
+      reason = 'damaged'
+      return Buffer.from(`${JSON.stringify({ t: block.firstMs, event: 'gap', data: gap })}\n`)
+    }
+    for (const placed of blocks) {
+      const { part, block } = placed
+      // Without events of its own a block stands behind the last one.
+      const before = block.firstSeq > 0 ? block.firstSeq - 1 : block.lastSeq
+      let text: Buffer
+      try {
+        text = await readBlock(part.path, block, this.#hash)
+      } catch (error) {
+        if (isGone(error)) reason = 'ring_overflow'
+        else if (!(error instanceof RecordingError)) throw error
+        told ??= before
+        continue
+      }
+      const gap = gapTo(before, placed)
+      yield { block, gap: gap !== undefined, text: gap ? Buffer.concat([gap, text]) : text }
+      told = Math.max(told ?? 0, block.lastSeq)
+    }
+    const last = blocks.at(-1)
+    const gap = last && gapTo(last.block.lastSeq, last)
+    if (gap) yield { block: last.block, gap: true, text: gap }
   }
 
   async #runs(): Promise<string[]> {
@@ -137,14 +177,14 @@ export class Recordings {
       const entries = await readdir(this.directory, { withFileTypes: true })
       return entries.filter(entry => entry.isDirectory() && RUN.test(entry.name)).map(entry => entry.name)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+      if (isGone(error)) return []
       throw error
     }
   }
 
   async #contents(run: string): Promise<Contents> {
     const directory = join(this.directory!, run)
-    const names = (await readdir(directory)).filter(name => PART.test(name)).sort()
+    const names = (await namesIn(directory)).filter(name => PART.test(name)).sort()
     const parts: Part[] = []
     let problem: RecordingInfo['problem'] = null
     for (const name of names) {
@@ -153,10 +193,16 @@ export class Recordings {
         const index = await readIndex(path, this.#hash)
         if (index.blocks.length > 0 || names.length === 1) parts.push({ path, ...index })
       } catch (error) {
+        // It was removed since it was listed.
+        if (isGone(error)) continue
         if (!(error instanceof RecordingError)) throw error
         problem = { code: error.code, message: error.message }
       }
     }
+    // Only at its end can a killed console have left it so.
+    const inside = parts.slice(0, -1).reduce((sum, part) => sum + part.tornBytes, 0)
+    if (inside > 0)
+      problem ??= { code: 'CON_RECORDING_DAMAGED', message: `${inside} bytes in the middle of it make no whole block.` }
     const active = run === this.#activeRun
     const stopped = active ? this.recorder?.problem : undefined
     if (stopped) problem = { code: 'CON_RECORDING_STOPPED', message: stopped.message }
@@ -170,7 +216,7 @@ export class Recordings {
         id: run,
         name: head?.name ?? '',
         replicaCount: head?.replicaCount ?? 0,
-        version: RECORDING_VERSION,
+        version: parts[0]?.version ?? 0,
         fromMs: blocks[0]?.firstMs ?? head?.startedMs ?? 0,
         toMs: blocks.at(-1)?.lastMs ?? head?.startedMs ?? 0,
         firstSeq: seqs[0]?.firstSeq ?? 0,
@@ -179,13 +225,20 @@ export class Recordings {
         parts: parts.length,
         active,
         // The last block of the one that is written may be on its way.
-        tornBytes: active ? 0 : parts.reduce((sum, part) => sum + part.tornBytes, 0),
-        beginningGone: (head?.part ?? 1) > 1,
+        tornBytes: active ? 0 : (parts.at(-1)?.tornBytes ?? 0),
+        beginningGone: Number.parseInt(names[0] ?? '1', 10) > 1,
         problem,
       },
     }
   }
 }
+
+/** Empty for a folder that is gone: somebody removed the recording since it was listed. */
+const namesIn = (directory: string): Promise<string[]> =>
+  readdir(directory).catch(error => {
+    if (isGone(error)) return []
+    throw error
+  })
 
 /**
  * From one keyframe earlier than `at`. The snapshots of a keyframe are as old as each node's last word, and what its events

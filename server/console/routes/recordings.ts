@@ -70,7 +70,7 @@ export function recordingRoutes(routes: Routes, recordings: Recordings): void {
       void reply.type('application/x-ndjson; charset=utf-8')
       return Readable.from(
         (async function* () {
-          for (const { part, block } of blocks) yield await recordings.text(part, block)
+          for await (const { text } of recordings.texts(blocks)) yield text
         })(),
       )
     },
