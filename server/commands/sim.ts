@@ -108,6 +108,11 @@ async function runSim(options: SimOptions): Promise<number> {
   } else {
     const seconds = (performance.now() - started) / 1_000
     if (results.length > 1) process.stdout.write(histogramText(shares))
+    const weakened = results.flatMap(result => result.weakened ?? [])
+    if (results.length > 1 && weakened[0])
+      process.stdout.write(
+        `claims weakened to "${weakened[0].claim}" in ${weakened.length} of ${results.length} seeds; not asked there: ${weakened[0].notAsked.join(', ')}\n`,
+      )
     for (const each of short) process.stdout.write(`too seldom: ${each}\n`)
     for (const { seed, fingerprint, again } of twofold)
       process.stdout.write(`seed ${seed} has two histories: fingerprints ${fingerprint} and ${again}\n`)
@@ -189,12 +194,19 @@ function resultText(result: SeedResult, options: SimOptions): string {
       ({ checker, node, message }) => `  ${checker}: ${node === undefined ? '' : `node ${node}: `}${message}`,
     ),
   ]
+  if (result.weakened) lines.push(`  ${weakenedText(result.weakened)}`)
   if (result.verdict === 'fail') {
     lines.push(`  again: ${command(result.seed, options)}`, `  faults: ${JSON.stringify(result.faults)}`)
   }
   if (result.last && (options.seed !== undefined || options.until !== undefined))
     lines.push(...result.last.map(line => `    ${line}`))
   return `${lines.join('\n')}\n`
+}
+
+/** A pass of such a run says less than another one's. */
+function weakenedText({ claim, fromMs, node, path, notAsked }: NonNullable<SeedResult['weakened']>): string {
+  const from = `from ${(fromMs / 1_000).toFixed(1)} s on, when node ${node} lost what a sync of ${path} had covered`
+  return `claims weakened to "${claim}" ${from}; not asked since: ${notAsked.join(', ')}`
 }
 
 /** The first line of a run and its last: what it was, and how to have it again. */

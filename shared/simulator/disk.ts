@@ -4,89 +4,24 @@
  * crash of the process loses nothing that had been written; a loss of power keeps what was durable and any part of the rest.
  * Every call completes through the world's queue and never before; what it does happens then, all at once.
  */
-import { type Disk, DiskError, type DiskFile, type FileStat, type OpenMode } from '../storage/disk.ts'
+import { type Disk, DiskError, type FileStat, type OpenMode } from '../storage/disk.ts'
 import { pathParts } from '../storage/paths.ts'
 import type { Dice } from './dice.ts'
+import { type CrashLoss, crashFile, crashNames } from './disk-crash.ts'
+import { SimulatedFile } from './disk-file.ts'
+import {
+  applyName,
+  Content,
+  type DirectoryNode,
+  type FileNode,
+  type NameChange,
+  type Node,
+  SECTOR_BYTES,
+} from './disk-nodes.ts'
 import type { Life } from './life.ts'
+import type { LyingDrive } from './lying-drive.ts'
 
-type Change =
-  | { readonly kind: 'write'; readonly position: number; readonly bytes: Uint8Array; sequence: number }
-  | { readonly kind: 'truncate'; readonly size: number; sequence: number }
-
-type NameChange =
-  | { readonly kind: 'set'; readonly name: string; readonly node: Node }
-  | { readonly kind: 'delete'; readonly name: string }
-  | { readonly kind: 'move'; readonly from: string; readonly to: string; readonly node: Node }
-
-export class Content {
-  bytes = new Uint8Array(0)
-  size = 0
-
-  apply(change: Change): void {
-    if (change.kind === 'truncate') this.resize(change.size)
-    else this.write(change.position, change.bytes)
-  }
-
-  write(position: number, bytes: Uint8Array): void {
-    if (position + bytes.length > this.size) this.resize(position + bytes.length)
-    this.bytes.set(bytes, position)
-  }
-
-  resize(size: number): void {
-    if (size > this.bytes.length) {
-      const grown = new Uint8Array(Math.max(size, this.bytes.length * 2))
-      grown.set(this.bytes.subarray(0, this.size))
-      this.bytes = grown
-    } else if (size < this.size) {
-      this.bytes.fill(0, size, this.size)
-    }
-    this.size = size
-  }
-
-  copy(): Uint8Array<ArrayBuffer> {
-    return this.bytes.slice(0, this.size)
-  }
-}
-
-interface FileNode {
-  readonly kind: 'file'
-  readonly id: number
-  readonly live: Content
-  readonly durable: Content
-  /** Written, not synced. */
-  pending: Change[]
-  /** Under way: may reach the disk or not. */
-  readonly flying: Set<Change>
-  /** Numbers of sectors that cannot be read until they are written again. */
-  readonly unreadable: Set<number>
-  /** Where the next write lands, wherever it was meant to. */
-  stray: Stray | undefined
-  modifiedMs: number
-}
-
-interface Stray {
-  readonly from: number
-  readonly to: number
-  readonly landed: () => void
-}
-
-interface DirectoryNode {
-  readonly kind: 'directory'
-  children: Map<string, Node>
-  durable: Map<string, Node>
-  pending: NameChange[]
-  modifiedMs: number
-}
-
-type Node = FileNode | DirectoryNode
-
-/**
- * What a crash leaves of that which was not synced. `process`: all of it, only what was under way is in doubt. The others
- * are a loss of power: nothing, all, or any part, by pages or, `torn`, by sectors of files that have their new size already.
- */
-/** `without`: all of it comes but this page. */
-export type CrashKind = 'process' | 'drop' | 'keep' | 'part' | 'torn' | { readonly without: number }
-export type CrashLoss = CrashKind | ((path: string) => CrashKind)
+export type { CrashKind, CrashLoss } from './disk-crash.ts'
 
 export type DiskCall =
   | 'open'
@@ -109,11 +44,8 @@ export interface DiskBehaviour {
   completing?(call: DiskCall, path: string): void
 }
 
-const PAGE_BYTES = 4_096
-const SECTOR_BYTES = 512
-
 export class SimulatedDisk {
-  private root: DirectoryNode = directory(0)
+  private root: DirectoryNode
   /** What each path that was named consists of: the same few are named all the time. */
   private readonly parts = new Map<string, readonly string[]>()
   private readonly nowMs: () => number
@@ -122,8 +54,14 @@ export class SimulatedDisk {
   /** Counts whatever may change the file that a name durably stands for. */
   durableNames = 0
 
-  constructor(nowMs: () => number = () => 0) {
+  /** Hears of a loss of power that took something of this path that a sync had said is durable. */
+  lieCameOut: (path: string) => void = () => {}
+  readonly drive: LyingDrive | undefined
+
+  constructor(nowMs: () => number = () => 0, drive?: LyingDrive) {
     this.nowMs = nowMs
+    this.drive = drive
+    this.root = this.newDirectory(0)
   }
 
   /** The port of one life. Calls of a life that has ended never settle, and do nothing. */
@@ -152,8 +90,8 @@ export class SimulatedDisk {
         return call('syncDirectory', path, () => {
           const now = this.directoryAt('sync', path)
           // What another sync has made durable meanwhile stays as that one left it: later changes may stand above it.
-          for (const change of covered) if (now.pending.includes(change)) applyName(now.durable, change)
-          this.durableNames++
+          const fresh = covered.filter(change => now.pending.includes(change))
+          this.synced(now, fresh)
           now.pending = now.pending.filter(change => !covered.includes(change))
         })
       },
@@ -168,18 +106,11 @@ export class SimulatedDisk {
     this.durableNames++
     const kindOf = typeof loss === 'function' ? loss : () => loss
     const walk = (node: DirectoryNode, at: string) => {
-      const kind = kindOf(at)
-      const names = new Map(node.durable)
-      for (const change of node.pending) {
-        if (kind === 'process' || kind === 'keep' || (kind === 'part' && dice.chance(0.5))) applyName(names, change)
-      }
-      node.pending = []
-      node.children = names
-      node.durable = new Map(names)
-      for (const [name, child] of names) {
+      if (crashNames(node, kindOf(at), dice, this.drive) > 0) this.lieCameOut(at)
+      for (const [name, child] of node.children) {
         const path = at === '' ? name : `${at}/${name}`
         if (child.kind === 'directory') walk(child, path)
-        else crashFile(child, kindOf(path), dice)
+        else if (crashFile(child, kindOf(path), dice, this.drive) > 0) this.lieCameOut(path)
       }
     }
     walk(this.root, '')
@@ -187,7 +118,7 @@ export class SimulatedDisk {
 
   wipe(): void {
     this.durableNames++
-    this.root = directory(this.nowMs())
+    this.root = this.newDirectory(this.nowMs())
   }
 
   // For checkers, tools and runners.
@@ -237,20 +168,22 @@ export class SimulatedDisk {
     const parent = this.directoryAt('put', parts.join('/'))
     parent.children.delete(name)
     parent.durable.delete(name)
+    parent.cache?.bottom.delete(name)
     if (bytes === undefined) return
     const node = this.newFile()
     node.live.write(0, bytes)
     node.durable.write(0, bytes)
+    node.cache?.bottom.write(0, bytes)
     parent.children.set(name, node)
     parent.durable.set(name, node)
+    parent.cache?.bottom.set(name, node)
   }
 
   /** Rot at rest: a stretch of what is durable is zeros. False when nothing of it is there. */
   clear(path: string, from: number, to: number): boolean {
     const node = this.find(path)
     if (node?.kind !== 'file' || from >= Math.min(to, node.durable.size)) return false
-    node.durable.bytes.fill(0, from, Math.min(to, node.durable.size))
-    node.live.bytes.fill(0, from, Math.min(to, node.live.size))
+    for (const { bytes, size } of copiesOf(node)) bytes.fill(0, from, Math.min(to, size))
     return true
   }
 
@@ -258,8 +191,7 @@ export class SimulatedDisk {
   damage(path: string, position: number, mask: number): boolean {
     const node = this.find(path)
     if (node?.kind !== 'file' || position >= node.durable.size) return false
-    node.durable.bytes[position]! ^= mask
-    if (position < node.live.size) node.live.bytes[position]! ^= mask
+    for (const { bytes, size } of copiesOf(node)) if (position < size) bytes[position]! ^= mask
     return true
   }
 
@@ -316,7 +248,26 @@ export class SimulatedDisk {
       unreadable: new Set(),
       stray: undefined,
       modifiedMs: this.nowMs(),
+      cache: this.drive && { bottom: new Content(), held: [] },
     }
+  }
+
+  private newDirectory(modifiedMs: number): DirectoryNode {
+    return {
+      kind: 'directory',
+      children: new Map(),
+      durable: new Map(),
+      pending: [],
+      modifiedMs,
+      cache: this.drive && { bottom: new Map(), held: [] },
+    }
+  }
+
+  /** A sync of these names has ended. */
+  private synced({ durable, cache }: DirectoryNode, changes: readonly NameChange[]): void {
+    for (const change of changes) applyName(durable, change)
+    if (cache) this.drive!.synced(cache, changes, applyName)
+    this.durableNames++
   }
 
   private open(path: string, mode: OpenMode): FileNode {
@@ -385,8 +336,10 @@ export class SimulatedDisk {
     for (const part of this.partsOf('mkdir', path)) {
       let child = node.children.get(part)
       if (child === undefined) {
-        child = directory(this.nowMs())
+        child = this.newDirectory(this.nowMs())
         node.children.set(part, child)
+        if (node.cache)
+          this.drive!.synced(node.cache, [...node.pending, { kind: 'set', name: part, node: child }], applyName)
         node.durable = new Map(node.children)
         node.pending = []
         this.durableNames++
@@ -434,245 +387,7 @@ export class SimulatedDisk {
   }
 }
 
-type Call = <T>(kind: DiskCall, path: string, work: () => T) => Promise<T>
-
-class SimulatedFile implements DiskFile {
-  readonly path: string
-  private readonly disk: SimulatedDisk
-  private readonly node: FileNode
-  private readonly mode: OpenMode
-  private readonly call: Call
-  private readonly life: Life
-  private readonly behaviour: DiskBehaviour
-  private closed = false
-
-  constructor(
-    disk: SimulatedDisk,
-    path: string,
-    node: FileNode,
-    mode: OpenMode,
-    call: Call,
-    life: Life,
-    behaviour: DiskBehaviour,
-  ) {
-    this.disk = disk
-    this.path = path
-    this.node = node
-    this.mode = mode
-    this.call = call
-    this.life = life
-    this.behaviour = behaviour
-  }
-
-  read(position: number, into: Uint8Array): Promise<number> {
-    return this.call('read', this.path, () => {
-      this.check('read', position)
-      const { live, unreadable } = this.node
-      const length = Math.max(0, Math.min(into.length, live.size - position))
-      for (const sector of unreadable)
-        if (sector * SECTOR_BYTES < position + length && (sector + 1) * SECTOR_BYTES > position)
-          throw new DiskError('Io', 'read', this.path, new Error(`sector ${sector} cannot be read`))
-      into.set(live.bytes.subarray(position, position + length))
-      return length
-    })
-  }
-
-  write(position: number, buffers: readonly Uint8Array[]): Promise<void> {
-    const bytes = concat(buffers)
-    return this.change('write', { kind: 'write', position, bytes, sequence: 0 })
-  }
-
-  truncate(size: number): Promise<void> {
-    return this.change('truncate', { kind: 'truncate', size, sequence: 0 })
-  }
-
-  datasync(): Promise<void> {
-    return this.flush('datasync')
-  }
-
-  sync(): Promise<void> {
-    return this.flush('sync')
-  }
-
-  preallocate(): Promise<boolean> {
-    return this.call('other', this.path, () => false)
-  }
-
-  sizeBytes(): Promise<number> {
-    return this.call('other', this.path, () => {
-      this.check('read', 0)
-      return this.node.live.size
-    })
-  }
-
-  close(): Promise<void> {
-    return this.call('other', this.path, () => {
-      this.closed = true
-    })
-  }
-
-  private change(kind: 'write' | 'truncate', change: Change): Promise<void> {
-    const { node } = this
-    // What a life asks for behind its own end, before its code comes to a stop, never left the process.
-    if (!this.life.ended) node.flying.add(change)
-    return this.life.outside(this.behaviour.latency(kind), async () => {
-      this.behaviour.completing?.(kind, this.path)
-      if (this.life.ended) return
-      node.flying.delete(change)
-      const fault = this.behaviour.fault(kind, this.path)
-      if (fault !== undefined) throw new DiskError(fault, kind, this.path)
-      this.check(kind, change.kind === 'write' ? change.position : change.size)
-      if (change.kind === 'write' && change.bytes.length === 0) return
-      const { stray } = node
-      const changes = stray !== undefined && change.kind === 'write' ? strayed(node.live.size, stray, change) : [change]
-      for (const each of changes) {
-        each.sequence = this.disk.next()
-        node.live.apply(each)
-        node.pending.push(each)
-        rewritten(node, each)
-      }
-      node.modifiedMs = this.disk.now()
-      if (changes[0] === change) return
-      node.stray = undefined
-      stray!.landed()
-    })
-  }
-
-  /** Covers the changes that had completed when it was asked for. A failed one drops them: they are clean, and not there. */
-  private flush(kind: 'datasync' | 'sync'): Promise<void> {
-    const { node } = this
-    const before = this.disk.next()
-    return this.life.outside(this.behaviour.latency(kind), async () => {
-      this.behaviour.completing?.(kind, this.path)
-      if (this.life.ended) return
-      const fault = this.behaviour.fault(kind, this.path)
-      const covered = node.pending.filter(change => change.sequence < before)
-      node.pending = node.pending.filter(change => change.sequence >= before)
-      if (fault !== undefined) throw new DiskError(fault, kind, this.path)
-      this.check('sync', 0)
-      for (const change of covered) node.durable.apply(change)
-    })
-  }
-
-  private check(operation: string, position: number): void {
-    if (this.closed) throw new DiskError('Io', operation, this.path, new Error('the file is closed'))
-    if (!Number.isSafeInteger(position) || position < 0)
-      throw new DiskError('Io', operation, this.path, new RangeError(`position ${position}`))
-    if (this.mode === 'read' && (operation === 'write' || operation === 'truncate'))
-      throw new DiskError('Io', operation, this.path, new Error('opened for reading'))
-  }
-}
-
-function crashFile(node: FileNode, kind: CrashKind, dice: Dice): void {
-  const { durable, pending } = node
-  const flying = [...node.flying]
-  node.pending = []
-  node.flying.clear()
-  if (kind === 'process' || kind === 'keep') {
-    for (const change of pending) durable.apply(change)
-    // A call that was under way has happened, or has not, or has in part.
-    for (const change of flying) {
-      if (change.kind === 'truncate') {
-        if (dice.chance(0.5)) durable.apply(change)
-      } else {
-        const length = dice.pick([0, change.bytes.length, dice.below(change.bytes.length + 1)])
-        if (length > 0) durable.write(change.position, change.bytes.subarray(0, length))
-      }
-    }
-  } else if (typeof kind === 'object') {
-    const at = kind.without * PAGE_BYTES
-    const page = new Uint8Array(PAGE_BYTES)
-    page.set(durable.bytes.subarray(at, Math.min(at + PAGE_BYTES, durable.size)))
-    for (const change of [...pending, ...flying]) durable.apply(change)
-    if (durable.size > at) durable.write(at, page.subarray(0, Math.min(PAGE_BYTES, durable.size - at)))
-  } else if (kind === 'torn') {
-    for (const change of [...pending, ...flying]) tear(durable, change, dice)
-  } else if (kind === 'part') {
-    const sizeWanted = node.live.size
-    for (const change of [...pending, ...flying]) {
-      if (change.kind === 'truncate') {
-        if (dice.chance(0.5)) durable.apply(change)
-        continue
-      }
-      const { position, bytes } = change
-      for (let at = position; at < position + bytes.length; ) {
-        const end = Math.min(position + bytes.length, (Math.floor(at / PAGE_BYTES) + 1) * PAGE_BYTES)
-        if (dice.chance(0.5)) {
-          // One page in four ends at a sector in its middle.
-          const torn = Math.min(end, (Math.floor(at / SECTOR_BYTES) + dice.between(1, 8)) * SECTOR_BYTES)
-          const upTo = dice.chance(0.25) ? torn : end
-          durable.write(at, bytes.subarray(at - position, upTo - position))
-        }
-        at = end
-      }
-    }
-    // The size may have grown though the pages have not come.
-    if (durable.size < sizeWanted && dice.chance(0.2)) durable.resize(sizeWanted)
-  }
-  node.live.bytes = durable.bytes.slice(0, durable.size)
-  node.live.size = durable.size
-}
-
-/** What a write does that lands elsewhere; where nothing was before, its own place has no bytes. */
-function strayed(size: number, { from, to }: Stray, { position, bytes }: Extract<Change, { kind: 'write' }>): Change[] {
-  const end = position + bytes.length
-  const wrong: Change = { kind: 'write', position: from, bytes: bytes.subarray(0, to - from), sequence: 0 }
-  return end > size ? [{ kind: 'truncate', size: end, sequence: 0 }, wrong] : [wrong]
-}
-
-/** Sectors that a change has written, or taken away, can be read again. */
-function rewritten({ unreadable }: FileNode, change: Change): void {
-  if (unreadable.size === 0) return
-  const [from, to] =
-    change.kind === 'truncate'
-      ? [change.size, Number.POSITIVE_INFINITY]
-      : [change.position, change.position + change.bytes.length]
-  for (const sector of unreadable)
-    if (sector * SECTOR_BYTES < to && (sector + 1) * SECTOR_BYTES > from) unreadable.delete(sector)
-}
-
-/** A write of which each sector has come or has not (spec drills.md §2.3, 4). */
-function tear(durable: Content, change: Change, dice: Dice): void {
-  if (change.kind === 'truncate') {
-    if (dice.chance(0.5)) durable.apply(change)
-    return
-  }
-  const { position, bytes } = change
-  const end = position + bytes.length
-  if (durable.size < end) durable.resize(end)
-  for (let at = position; at < end; ) {
-    const next = Math.min(end, (Math.floor(at / SECTOR_BYTES) + 1) * SECTOR_BYTES)
-    if (dice.chance(0.5)) durable.write(at, bytes.subarray(at - position, next - position))
-    at = next
-  }
-}
-
-function applyName(names: Map<string, Node>, change: NameChange): void {
-  if (change.kind === 'set') names.set(change.name, change.node)
-  else if (change.kind === 'delete') names.delete(change.name)
-  else {
-    if (names.get(change.from) === change.node) names.delete(change.from)
-    names.set(change.to, change.node)
-  }
-}
-
-const directory = (modifiedMs: number): DirectoryNode => ({
-  kind: 'directory',
-  children: new Map(),
-  durable: new Map(),
-  pending: [],
-  modifiedMs,
-})
-
-function concat(buffers: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(buffers.reduce((total, buffer) => total + buffer.length, 0))
-  let at = 0
-  for (const buffer of buffers) {
-    bytes.set(buffer, at)
-    at += buffer.length
-  }
-  return bytes
-}
+const copiesOf = ({ durable, live, cache }: FileNode): Content[] => [durable, live, ...(cache ? [cache.bottom] : [])]
 
 function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0

@@ -18,6 +18,8 @@ const LOG_PATH = 'metadata/journal.wal'
 const slotPath = (fraction: number) => `metadata/superblock.${fraction < 0.5 ? 'a' : 'b'}`
 /** Ends of a process that a restart heals: failed persist, wedged superblock, another program in the way. */
 const RESTARTABLE: ReadonlySet<number> = new Set([74, 3])
+/** Ends by which a node says that what its drive had promised is not there. */
+const DETECTED: ReadonlySet<number> = new Set([65, 2])
 
 export class Driver {
   private readonly world: World
@@ -37,6 +39,14 @@ export class Driver {
   private pending = 0
   private readonly crashKind = new Map<number, { kind: CrashKind; downMs: number }>()
   private readonly wedged = new Set<number>()
+  /** A drive has lied, and it has come out: the promises of this run are weakened (fsync-lie.ts). */
+  betrayed = false
+  /** Nodes that have refused what a lie has left them. */
+  private readonly refused = new Set<number>()
+  /** Nodes with a new disk, and no loss of power since. */
+  private readonly renewed = new Set<number>()
+  /** Every boot comes to its end within so long. */
+  bootBudgetMs: number | undefined
   private readonly failNext = new Map<number, { call: DiskCall; path: string; error: 'Io' | 'NoSpace' }[]>()
   private healed = false
 
@@ -68,9 +78,11 @@ export class Driver {
 
   start(id: number): void {
     if (this.gone.has(id) || this.world.nodes[id]!.life) return
+    this.refused.delete(id)
     this.checker.starting(id)
     this.watches.starting(id)
     this.world.start(id)
+    this.budgetBoot(id)
     if (this.world.nodes[id]!.lives > 1) this.marks.add('world.restart')
   }
 
@@ -78,6 +90,14 @@ export class Driver {
   exited(id: number): void {
     const { status, error } = this.world.nodes[id]!.exit!
     this.marks.add(`world.exit.${status}`)
+    if (this.betrayed && DETECTED.has(status)) {
+      if (this.renewed.has(id))
+        this.checker.fail('boot', `refuses a disk that is new: ${error.code}: ${error.message}`, id)
+      this.marks.add('world.lie_refused')
+      this.refused.add(id)
+      this.replaceWhenSpare(id)
+      return
+    }
     if (RESTARTABLE.has(status)) {
       if (!this.troubled.has(id))
         this.checker.fail('boot', `ends with status ${status} on a healthy disk: ${error.message}`, id)
@@ -96,6 +116,25 @@ export class Driver {
         id,
       )
     this.replaceWhenSpare(id)
+  }
+
+  hasRefused(id: number): boolean {
+    return this.refused.has(id) && !this.world.nodes[id]!.life
+  }
+
+  private budgetBoot(id: number): void {
+    const { bootBudgetMs } = this
+    if (bootBudgetMs === undefined) return
+    const { life } = this.world.nodes[id]!
+    this.world.timeline.after(bootBudgetMs * 1_000, () => {
+      if (this.world.nodes[id]!.life !== life || this.world.isRunning(id) || life!.paused) return
+      this.checker.fail('boot', `neither serves nor refuses ${bootBudgetMs} ms after its start`, id)
+    })
+  }
+
+  /** The power of everybody fails, and is back. */
+  blackOut(downMs: number): void {
+    for (const { id } of this.world.nodes) this.crash(id, 'drop', downMs)
   }
 
   /** From here on nothing fails any more. */
@@ -120,7 +159,8 @@ export class Driver {
     }
     // A partition that was refused for a disk error is looked at again by the next boot only.
     for (const id of this.troubled) if (core.includes(id)) world.kill(id)
-    for (const id of core) if (world.nodes[id]!.exit?.status !== 65 || !this.rotten.has(id)) this.start(id)
+    for (const id of core)
+      if ((world.nodes[id]!.exit?.status !== 65 || !this.rotten.has(id)) && !this.refused.has(id)) this.start(id)
   }
 
   private carryOut(fault: Fault): void {
@@ -215,7 +255,10 @@ export class Driver {
   private crash(id: number, kind: CrashKind, downMs: number): void {
     if (!this.world.nodes[id]!.life) return
     this.marks.add('world.crash')
-    if (kind !== 'process') this.marks.add('world.crash.power')
+    if (kind !== 'process') {
+      this.marks.add('world.crash.power')
+      this.renewed.delete(id)
+    }
     this.world.kill(id, kind)
     this.later(downMs, () => this.start(id))
   }
@@ -302,6 +345,7 @@ export class Driver {
   private canSpare(id: number): boolean {
     const { world } = this
     if (world.nodes.length < 3) return false
+    if (this.betrayed) return this.majorityServes(id)
     for (const damaged of [...this.rotten, ...this.straying]) if (damaged !== id) return false
     const durable = this.checker.durable[id]!.superblock('metadata')
     const view = durable === undefined || durable === 'corrupt' ? 0 : durable.view
@@ -318,9 +362,21 @@ export class Driver {
     return views.size === 1
   }
 
+  /** What it held and what not is anybody's guess after a lie: whoever can go on without it does. */
+  private majorityServes(id: number): boolean {
+    const { nodes } = this.world
+    const views = new Map<number, number>()
+    for (const { id: other, replica, life } of nodes) {
+      const group = other === id || life?.paused ? undefined : replica?.inspect.group(METADATA_GROUP)
+      if (group?.status === 'normal') views.set(group.view, (views.get(group.view) ?? 0) + 1)
+    }
+    return Math.max(0, ...views.values()) > nodes.length / 2
+  }
+
   private wipe(id: number): void {
     this.marks.add('world.lost_disk')
     this.world.wipe(id)
+    if (this.bootBudgetMs !== undefined) this.renewed.add(id)
     this.rotten.delete(id)
     this.straying.delete(id)
     this.lostDisks++

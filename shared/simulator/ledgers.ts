@@ -72,6 +72,11 @@ export class NameLedger {
     return [...this.names.keys()].filter(name => name.startsWith(prefix))
   }
 
+  /** Those of these names that nobody has ever asked for. */
+  invented(found: ReadonlySet<string>): string[] {
+    return [...found].filter(name => !this.names.has(name))
+  }
+
   /** A settled node lists these names. */
   listed(node: number, found: ReadonlySet<string>): void {
     for (const [name, known] of this.names) {
@@ -108,6 +113,8 @@ export class OffsetLedger {
   private readonly partitions = new Map<string, Map<bigint, Confirmed>>()
   private readonly refused = new Set<string>()
   private readonly purges = new Map<string, number>()
+  /** By partition: all that clients have ever sent there. */
+  private readonly sentTo = new Map<string, Set<string>>()
   private readonly checker: Checker
   acked = 0
   compared = 0
@@ -122,7 +129,38 @@ export class OffsetLedger {
     this.checker = checker
   }
 
-  /** A batch was acknowledged, or a reader has seen messages, one behind the other. */
+  /** A client sends this to that partition. */
+  sending(partition: string, payloads: readonly string[]): void {
+    const sent = this.sentTo.get(partition) ?? new Set()
+    this.sentTo.set(partition, sent)
+    for (const payload of payloads) sent.add(payload)
+  }
+
+  /**
+   * An answer to a poll: of each message every byte is what a client sent to this partition, and they stand behind each other
+   * from where they were asked for.
+   */
+  polled(
+    partition: string,
+    messages: readonly { readonly offset: bigint; readonly payload: string }[],
+    from = 0n,
+  ): void {
+    let least = from
+    for (const { offset, payload } of messages) {
+      if (offset < least)
+        this.checker.fail('invented', `a poll of ${partition} answers offset ${offset} where ${least} or later belongs`)
+      least = offset + 1n
+      if (this.sentTo.get(partition)?.has(payload) !== true)
+        this.checker.fail(
+          'invented',
+          `${shown(payload)} stands at offset ${offset} of ${partition}, and no client has sent it there`,
+        )
+      this.compared++
+      this.confirmed(partition, offset, payload, false)
+    }
+  }
+
+  /** A batch was acknowledged: messages one behind the other. */
   confirmedAll(partition: string, base: bigint, payloads: readonly string[], acked: boolean): void {
     const by = acked ? this.answeredBy(partition) : undefined
     for (const [index, payload] of payloads.entries()) this.note(partition, base + BigInt(index), payload, acked, by)
@@ -217,6 +255,9 @@ export class OffsetLedger {
     return ledger
   }
 }
+
+/** As much of it as a line has room for, and its length. */
+const shown = (payload: string): string => `${JSON.stringify(payload.slice(0, 40))} (${payload.length} characters)`
 
 /** Without the padding: still one of a kind. */
 const short = (payload: string): string => {

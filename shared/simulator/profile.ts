@@ -2,9 +2,11 @@
  * What one seed draws before it runs (spec drills.md §2.7): first which faults, requests and sizes there are at all, then how
  * much of each. A mix of everything hides what needs one fault to be absent. Counts of faults are per run.
  */
+import { CORNER_NAMES, CORNERS, type CornerName } from './corners.ts'
 import type { Dice } from './dice.ts'
 import type { CrashKind } from './disk.ts'
 import { FOCUS, FOCUS_NAMES, type Focus, type FocusName } from './focus.ts'
+import type { Lies } from './fsync-lie.ts'
 import { CALM, type LinkFaults } from './links.ts'
 import type { WorkloadShape } from './workload.ts'
 
@@ -57,22 +59,29 @@ export interface Profile {
   }
   /** At the end only a majority comes back. */
   readonly smallCore: boolean
+  /** Drives that lie about their syncs; the claims of such a run are weakened (fsync-lie.ts). Default: none does. */
+  readonly lies?: Lies
+  /** Every boot comes to its end within so long, and no new disk is refused. Default: nobody looks. */
+  readonly bootBudgetMs?: number
 }
 
-export type ProfileName = 'swarm' | 'calm' | 'crash' | 'network' | 'disk' | 'idle' | FocusName
+export type ProfileName = 'swarm' | 'calm' | 'crash' | 'network' | 'disk' | 'idle' | FocusName | CornerName
 export const PROFILES: readonly ProfileName[] = [
   ...(['swarm', 'calm', 'crash', 'network', 'disk', 'idle'] as const),
   ...FOCUS_NAMES,
+  ...CORNER_NAMES,
 ]
 
 /** Virtual time in which the faults of a run lie, and the least that a run takes. */
 export const RUN_MS = 120_000
 export const COMMITTED_MIN = 300
 
-export function drawProfile(dice: Dice, name: ProfileName): Profile {
+/** @param corner dice of their own for what a corner draws */
+export function drawProfile(dice: Dice, name: ProfileName, corner: Dice): Profile {
   const nodes = dice.pick([1, 3, 3, 3, 3, 3, 3, 5])
   const on = (probability: number) => dice.chance(probability)
-  const focus = name in FOCUS ? FOCUS[name as FocusName] : undefined
+  const focus =
+    name in CORNERS ? CORNERS[name as CornerName](corner) : name in FOCUS ? FOCUS[name as FocusName] : undefined
   const mixed = name === 'swarm' || focus !== undefined
   const crash = mixed ? on(0.85) : name === 'crash' || name === 'disk'
   const network = mixed ? on(0.75) : name === 'network'

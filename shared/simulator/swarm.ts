@@ -9,6 +9,7 @@ import type { GroupSummary } from '../inspection/snapshots.ts'
 import { METADATA_GROUP, packGroup, unpackGroup } from '../protocol/groups.ts'
 import { RULES_ON, type Rules } from '../protocol/rules.ts'
 import type { GroupStanding } from '../replica/contract.ts'
+import { Aftermath } from './aftermath.ts'
 import { Answers } from './checkers/answers.ts'
 import { Checker, name as groupName, type Violation } from './checkers/checker.ts'
 import { coldOpen } from './checkers/cold-open.ts'
@@ -19,7 +20,9 @@ import { Dice } from './dice.ts'
 import { Driver } from './driver.ts'
 import { drawFaults, type Fault } from './faults.ts'
 import { Fingerprint } from './fingerprint.ts'
+import { WEAKENED_CLAIM, weakenedCheckers } from './fsync-lie.ts'
 import { NameLedger, OffsetLedger } from './ledgers.ts'
+import type { LieShape } from './lying-drive.ts'
 import { Marks } from './marks.ts'
 import { MetadataClients } from './metadata-clients.ts'
 import { COMMITTED_MIN, drawProfile, type Profile, type ProfileName, RUN_MS } from './profile.ts'
@@ -60,8 +63,19 @@ export interface SeedResult {
   readonly compared: number
   readonly faults: readonly Fault[]
   readonly drawn: Profile
+  /** A drive has lied and it came out: from then on the run claims less, and these checkers were not asked any more. */
+  readonly weakened?: Weakened
   /** Of a failed run, or one stopped by `until`: the last facts, and where everybody stands. */
   readonly last?: readonly string[]
+}
+
+export interface Weakened {
+  readonly claim: string
+  readonly fromMs: number
+  readonly node: number
+  /** What was lost first though it had been synced. */
+  readonly path: string
+  readonly notAsked: readonly string[]
 }
 
 /** A run that has not come to its end by then never will. */
@@ -76,7 +90,7 @@ const PACED = 0.25
 
 export async function runSeed(options: SeedOptions): Promise<SeedResult> {
   const profileName = options.profile ?? 'swarm'
-  const drawn = drawProfile(new Dice(options.seed, 'profile'), profileName)
+  const drawn = drawProfile(new Dice(options.seed, 'profile'), profileName, new Dice(options.seed, 'corner'))
   const { runMs = Number.POSITIVE_INFINITY } = options
   // Those that come too late meet a world that is healed: left out, they would make it another one from the beginning.
   const faults = options.faults ?? drawFaults(drawn, new Dice(options.seed, 'faults'))
@@ -101,6 +115,7 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
     compared: checker.pairsCompared + run.names.compared + run.offsets.compared + run.answers.compared,
     faults: faults.filter(({ atMs }) => atMs < runMs),
     drawn,
+    ...(run.weakened && { weakened: run.weakened }),
     ...((failed || options.until !== undefined) && { last: reportOf(run) }),
   }
 }
@@ -136,6 +151,7 @@ class Run {
   private readonly metadataClients: MetadataClients | undefined
   private readonly remembering: Remembering
   private readonly kinds = new Map<string, number>()
+  weakened: Weakened | undefined
   /** Groups of a node that said that only a state transfer helps, and, where nobody could serve one, only a person. */
   readonly transferWanted = new Set<string>()
 
@@ -152,6 +168,7 @@ class Run {
       nodes: profile.nodes,
       factsMax: FACTS_KEPT,
       paced: new Dice(seed, 'pacing').chance(PACED),
+      ...(profile.lies && { lies: liars(profile.nodes, profile.lies) }),
       config: {
         metadata: profile.metadata,
         partition: {
@@ -169,13 +186,13 @@ class Run {
         fact: fact => this.fact(fact),
         applied: (node, group, header) => {
           this.checker.applied(node, group, header)
-          this.answers.follow()
+          if (!this.weakened) this.answers.follow()
           this.watches.applied(node, group, header)
         },
         booted: node => {
           const group = this.world.replica(node).inspect.metadata()
           this.checker.booted(node, BigInt(group.commitMin))
-          this.answers.follow()
+          if (!this.weakened) this.answers.follow()
           this.watches.booted(node)
           this.partitions.booted(node)
         },
@@ -191,8 +208,8 @@ class Run {
           })
         },
         clients: {
-          requested: (...told) => this.answers.requested(...told),
-          answered: (...told) => this.answers.answered(...told),
+          requested: (...told) => this.weakened ?? this.answers.requested(...told),
+          answered: (...told) => this.weakened ?? this.answers.answered(...told),
         },
         counted: (node, group, kind) => this.partitions.counted(node, group, kind),
         diskCall: (node, call, path) => {
@@ -256,6 +273,8 @@ class Run {
       },
     })
     this.driver = new Driver(this.world, this.checker, this.watches, this.marks, new Dice(seed, 'driver'))
+    this.driver.bootBudgetMs = profile.bootBudgetMs
+    for (const { id, disk } of this.world.nodes) disk.lieCameOut = path => this.lieCameOut(id, path)
     this.names = new NameLedger(this.checker)
     this.offsets = new OffsetLedger(this.checker)
     const keyOf = (name: string) => {
@@ -281,13 +300,12 @@ class Run {
     driver.schedule(this.faults)
     this.remembering.watch()
     const prepared = this.settles(workload.prepare())
-    if (!(await this.until(prepared, 240_000)))
-      return checker.fail('core-liveness', 'the fixed topics could not be made')
-    workload.begin()
+    if (await this.until(prepared, 240_000)) workload.begin()
+    else if (!this.weakened) return checker.fail('core-liveness', 'the fixed topics could not be made')
     this.metadataClients?.begin()
-    const wanted = profile.workload.clients > 0 ? COMMITTED_MIN : 0
+    const wanted = () => (profile.workload.clients > 0 && !this.weakened ? COMMITTED_MIN : 0)
     const { runMs } = this.options
-    const spent = () => world.nowMs >= RUN_MS && checker.committed >= wanted && !driver.busy
+    const spent = () => world.nowMs >= RUN_MS && checker.committed >= wanted() && !driver.busy
     await this.until(runMs === undefined ? spent : () => world.nowMs >= runMs, VIRTUAL_MS_MAX)
     await this.finish()
   }
@@ -305,6 +323,7 @@ class Run {
       return checker.fail('core-liveness', `requests without an answer ${LIVENESS_MS} ms after everything was healed`)
     if (workload.failure !== undefined) throw workload.failure
     if (this.metadataClients?.failure !== undefined) throw this.metadataClients.failure
+    if (this.weakened) return this.aftermath()
     if (!(await this.until(() => this.settled(core) === undefined, LIVENESS_MS)))
       return checker.fail('core-liveness', `${this.settled(core)}, ${LIVENESS_MS} ms after everything was healed`)
     this.offsets.calm = true
@@ -322,6 +341,36 @@ class Run {
     this.throwIfViolated()
   }
 
+  /** What a sync had covered is gone: from here on the run claims less (fsync-lie.ts). */
+  private lieCameOut(node: number, path: string): void {
+    this.marks.add('world.lie_came_out')
+    this.checker.durable[node]!.forget()
+    if (this.weakened) return
+    const notAsked = weakenedCheckers()
+    this.weakened = { claim: WEAKENED_CLAIM, fromMs: Math.round(this.world.nowMs), node, path, notAsked }
+    this.checker.ignore = new Set([...this.checker.ignore, ...notAsked])
+    this.driver.betrayed = true
+  }
+
+  private async aftermath(): Promise<void> {
+    const ids = this.world.nodes.map(node => node.id as number)
+    const aftermath = new Aftermath({
+      world: this.world,
+      checker: this.checker,
+      partitions: this.partitions,
+      driver: this.driver,
+      workload: this.workload,
+      names: this.names,
+      offsets: this.offsets,
+      marks: this.marks,
+      until: (condition, limitMs) => this.until(condition, limitMs),
+      settles: work => this.settles(work),
+      unrest: () => this.settled(ids),
+    })
+    await aftermath.play()
+    this.throwIfViolated()
+  }
+
   /** One request on each plane, by a new client. */
   private async serve(core: readonly number[]): Promise<void> {
     const client = this.world.client(core, { budgetMs: 75_000 })
@@ -331,6 +380,7 @@ class Run {
       for (let partition = 0; partition < PARTITIONS; partition++) {
         if (this.transferWanted.size > 0) continue
         const payload = `after-all-${topic}-${partition}`
+        this.offsets.sending(`${topic}/${partition}`, [payload])
         const confirmed = await client.sendMessages('fixed', topic, { kind: 'partition', partition }, [{ payload }])
         if (confirmed) this.offsets.confirmed(`${topic}/${partition}`, confirmed.baseOffset, payload, true)
       }
@@ -437,7 +487,7 @@ class Run {
     if (fact.kind === 'transfer_installed' && fact.plane === 'metadata' && fact.op !== undefined)
       this.checker.installed(fact.node, BigInt(fact.op))
     if (fact.kind === 'transfer_unavailable') this.transferWanted.add(`${fact.node} ${fact.group}`)
-    if (fact.kind === 'partition_refused' && !this.driver.troubled.has(fact.node))
+    if (fact.kind === 'partition_refused' && !this.driver.troubled.has(fact.node) && !this.weakened)
       this.checker.fail(
         'boot',
         `refuses a partition on a healthy disk: ${fact.data.code}: ${fact.data.message}`,
@@ -517,6 +567,11 @@ class Run {
     }
     return lines
   }
+}
+
+function liars(nodes: number, { liars, ...shape }: NonNullable<Profile['lies']>): Map<number, LieShape> {
+  const ids = liars === 'one' ? [0] : Array.from({ length: nodes }, (_, id) => id)
+  return new Map(ids.map(id => [id, shape]))
 }
 
 /** A random majority: what is left when the others never come back. */

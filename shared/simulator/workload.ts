@@ -5,6 +5,7 @@
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
+import type { PolledMessage } from '../protocol/messages.ts'
 import { ClientLives } from './client-lives.ts'
 import type { Dice } from './dice.ts'
 import type { NameLedger, OffsetLedger } from './ledgers.ts'
@@ -116,10 +117,12 @@ export class Workload extends ClientLives {
       const strategy = { kind: 'offset', offset } as const
       const { messages } = await client.poll({ stream: STREAM, topic, partition, strategy, count: 1_000 })
       if (messages.length === 0) return found
-      for (const message of messages) {
-        found.set(message.offset, text(message.payload))
-        offset = message.offset + 1n
-      }
+      this.offsets.polled(`${topic}/${partition}`, messages.map(read), offset)
+      for (const message of messages.map(read)) found.set(message.offset, message.payload)
+      const next = messages.at(-1)!.offset + 1n
+      // Of an answer that goes backwards the ledger has said what there is to say.
+      if (next <= offset) return found
+      offset = next
     }
   }
 
@@ -222,6 +225,7 @@ export class Workload extends ClientLives {
       () => `c${number}-m${this.payloads++}-${'x'.repeat(dice.below(shape.payloadBytes))}`,
     )
     const messages = payloads.map(payload => ({ payload }))
+    this.offsets.sending(`${topic}/${partition}`, payloads)
     try {
       const confirmed = await client.sendMessages(STREAM, topic, { kind: 'partition', partition }, messages)
       if (!confirmed) return
@@ -240,8 +244,8 @@ export class Workload extends ClientLives {
     const strategy = kind === 'offset' ? ({ kind, offset: BigInt(dice.below(500)) } as const) : { kind }
     try {
       const { messages } = await client.poll({ stream: STREAM, topic, partition, strategy, count: dice.between(1, 50) })
-      for (const message of messages)
-        this.offsets.confirmed(`${topic}/${partition}`, message.offset, text(message.payload), false)
+      const from = strategy.kind === 'offset' ? strategy.offset : 0n
+      this.offsets.polled(`${topic}/${partition}`, messages.map(read), from)
     } catch (error) {
       if (!(error instanceof ClientError)) throw error
     }
@@ -249,7 +253,7 @@ export class Workload extends ClientLives {
 }
 
 const DECODER = new TextDecoder()
-const text = (bytes: Uint8Array): string => DECODER.decode(bytes)
+const read = ({ offset, payload }: PolledMessage) => ({ offset, payload: DECODER.decode(payload) })
 
 async function answer<T extends string>(
   work: Promise<unknown>,

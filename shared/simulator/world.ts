@@ -21,6 +21,7 @@ import { Dice } from './dice.ts'
 import { type CrashLoss, type DiskCall, SimulatedDisk } from './disk.ts'
 import { Life } from './life.ts'
 import { Links } from './links.ts'
+import { type LieShape, LyingDrive } from './lying-drive.ts'
 import { Timeline } from './timeline.ts'
 
 export interface WorldOptions {
@@ -43,6 +44,8 @@ export interface WorldOptions {
   readonly factsMax?: number
   /** Rounds of a group commit wait for company, as they do in a process (design.md §3). Default: none ever waits. */
   readonly paced?: boolean
+  /** Nodes whose drive lies about its syncs, and how. Default: none does. */
+  readonly lies?: ReadonlyMap<number, LieShape>
 }
 
 /** Who checks and counts what happens. Called as it happens; what these throw ends the run. */
@@ -125,9 +128,14 @@ export class World {
     const ids = Array.from({ length: options.nodes }, (_, id) => id)
     this.entropy = ids.map(id => new Dice(seed, `entropy ${id}`))
     this.diskDice = ids.map(id => new Dice(seed, `disk ${id}`))
+    const wallMs = () => Number(this.wallMicros() / 1_000n)
+    const driveOf = (id: number) => {
+      const shape = options.lies?.get(id)
+      return shape && new LyingDrive(shape, new Dice(seed, `lies ${id}`), wallMs)
+    }
     this.nodes = ids.map(id => ({
       id: ReplicaId(id),
-      disk: new SimulatedDisk(() => Number(this.wallMicros() / 1_000n)),
+      disk: new SimulatedDisk(wallMs, driveOf(id)),
       trouble: { slowness: 1, fault: () => undefined },
       skewMicros: 0n,
       crashIn: undefined,

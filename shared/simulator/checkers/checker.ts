@@ -35,6 +35,8 @@ export type CheckerName =
   | 'byte-identity'
   | 'poll'
   | 'wrong-message'
+  | 'invented'
+  | 'frames-per-commit'
   | 'cold-open'
   | 'boot'
   | 'core-liveness'
