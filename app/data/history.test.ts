@@ -54,6 +54,28 @@ it('a place between two messages holds what came before it and nothing that came
   )
 })
 
+it('a gap that the console told without a number is there again, and what was missing since', () => {
+  const middle = recorded.findIndex((message, index) => index > recorded.length / 2 && message.event === 'batch')
+  const seq = feed(recorded.slice(0, middle)).went.at(-1)!.view.seq
+  const gap = {
+    v: 1,
+    node: 255,
+    boot: 'run',
+    kind: 'gap',
+    fromSeq: seq + 1,
+    toSeq: seq + 10,
+    reason: 'slow_reader',
+  } as const
+  const later = recorded
+    .slice(middle)
+    .map(message => (message.event === 'batch' ? renumbered(message, 0, 10) : message))
+    .filter(message => message.event !== 'hello')
+  const { history, went } = feed([...recorded.slice(0, middle), { event: 'gap', data: gap }, ...later])
+  expect(went[middle]!.view.gapCount).toBe(1)
+  expect([...went[middle]!.view.nodes.values()].every(node => node.missing !== undefined)).toBe(true)
+  for (const { view, ...place } of went.slice(middle - 3)) expect(textOf(history.at(place))).toBe(textOf(view))
+})
+
 it('what is not held any more is not shown, whichever bound was met', () => {
   for (const options of [{ capacity: 40 }, { costMax: 100 }, { data: 6_000 }]) {
     const { history, ring, went } = feed(recorded, options)
@@ -82,15 +104,19 @@ it('pictures thin out and every place is still right', () => {
   }
 }, 60_000)
 
-/** The same events once more, as later ones of the same lives. */
-function renumbered(message: Extract<StreamMessage, { event: 'batch' }>, round: number): StreamMessage {
+/** The same events once more, as later ones of the same lives; or only later in the stream. */
+function renumbered(
+  message: Extract<StreamMessage, { event: 'batch' }>,
+  round: number,
+  byConsole = round * 1_000_000,
+): StreamMessage {
   const by = round * 1_000_000
   return {
     ...message,
     data: message.data.map(item =>
       'fromSeq' in item
         ? item
-        : { ...item, seq: item.seq + by, ...(item.consoleSeq && { consoleSeq: item.consoleSeq + by }) },
+        : { ...item, seq: item.seq + by, ...(item.consoleSeq && { consoleSeq: item.consoleSeq + byConsole }) },
     ),
   }
 }

@@ -8,7 +8,7 @@
  * would make the heap grow until the ring is full, which at a quiet cluster takes hours. Where the arena laps first, it is
  * what ends history.
  */
-import type { EventEnvelope, EventGap } from '../../shared/inspection/envelope.ts'
+import { CONSOLE_NODE, type EventEnvelope, type EventGap } from '../../shared/inspection/envelope.ts'
 
 /** 200,000 events are one hour at 55 facts/s, or about seven minutes at the 500/s of the budget (spec ui.md §3.6). */
 export const EVENTS_MAX = 200_000
@@ -125,7 +125,9 @@ export class EventRing {
   push(item: EventEnvelope | EventGap, receivedWallMs: number): void {
     const slot = this.#next % this.capacity
     const before = this.#next === 0 ? 0 : this.#consoleSeq[(this.#next - 1) % this.capacity]!
-    this.#consoleSeq[slot] = item.consoleSeq ?? before
+    // What the console left out ends with the last number that it left out: the same when it is folded again.
+    const unnumbered = 'fromSeq' in item && item.node === CONSOLE_NODE ? Math.max(before, item.toSeq) : before
+    this.#consoleSeq[slot] = item.consoleSeq ?? unnumbered
     this.#next++
     this.#node[slot] = item.node
     if ('fromSeq' in item) {

@@ -4,6 +4,7 @@
  */
 import { TICK_MS } from '../../shared/bytes/units.ts'
 import { createCell } from './cell.ts'
+import { wordsOfRing } from './event-query.ts'
 import type { Place } from './history.ts'
 import { asOf, history, type Moment, paused, pauseView, resumeView, ring, shown, sourceKind, viewNow } from './store.ts'
 
@@ -122,6 +123,17 @@ function untilMs(ms: number): number {
     else high = middle
   }
   return low
+}
+
+/**
+ * The hole in history that a place lies in: after the last event before it and before the first behind it. What is shown
+ * there is what was known when the hole began.
+ */
+export function holeAt({ until, atMs }: Place): { fromMs: number; toMs: number; words: string } | undefined {
+  const next = ring.at(until)
+  if (!next?.gap || until === ring.first) return undefined
+  const [fromMs, toMs] = [ring.momentAt(until - 1), ring.momentAt(until)]
+  return atMs > fromMs && atMs < toMs ? { fromMs, toMs, words: wordsOfRing(next) } : undefined
 }
 
 let reaching = false

@@ -4,6 +4,7 @@ import { commandList, explainOpen, type Go, helpOpen, paletteOpen } from '../com
 import { useCell } from '../data/cell.ts'
 import { addressNotes, dismissAddressNotes } from '../data/notices.ts'
 import { asOf, connection, resumeView, sourceKind } from '../data/store.ts'
+import { holeAt } from '../data/time.ts'
 import { followMoment } from '../data/when.ts'
 import { type Command, pressedKey } from '../keys.ts'
 import { prefs } from '../prefs.ts'
@@ -72,9 +73,16 @@ function AsOfNote() {
   const recorded = useCell(sourceKind) !== 'LIVE'
   const screen = useRouterState({ select: state => state.matches.at(-1)?.routeId })
   if (past === undefined || screen === '/recordings') return null
+  const hole = holeAt(past)
   return (
     <p className="as-of-note" role="status" data-testid="as-of-note">
       <b>As of {clock(past.atMs)}.</b>{' '}
+      {hole && (
+        <b data-testid="hole">
+          {visible(hole.words)}, from {clock(hole.fromMs)} to {clock(hole.toMs)}; what is shown is what was known
+          before.{' '}
+        </b>
+      )}
       {screen === '/drills' || screen === '/drills/$id'
         ? 'Drills are of no moment: they are as they are now.'
         : screen === '/timeline'

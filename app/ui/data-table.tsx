@@ -59,7 +59,14 @@ export function DataTable<R>(props: DataTableProps<R>) {
   useEffect(() => {
     if (many && chosen >= 0) virtual.scrollToIndex(chosen, { align: 'auto' })
   }, [many, chosen, virtual])
-  if (rows.length === 0) return <p className="note">{props.empty}</p>
+  const foot = <TableFoot name={name} rows={rows} columns={props.fileColumns ?? columns.filter(inFile)} />
+  if (rows.length === 0)
+    return (
+      <>
+        <p className="note">{props.empty}</p>
+        {foot}
+      </>
+    )
   const items = many ? virtual.getVirtualItems() : []
   const before = items[0]?.start ?? 0
   const after = items.length > 0 ? virtual.getTotalSize() - items.at(-1)!.end : 0
@@ -124,7 +131,7 @@ export function DataTable<R>(props: DataTableProps<R>) {
           </tbody>
         </table>
       </Scroll>
-      <TableFoot name={name} rows={rows} columns={props.fileColumns ?? columns.filter(inFile)} />
+      {foot}
     </>
   )
 }

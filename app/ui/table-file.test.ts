@@ -12,13 +12,34 @@ describe('a table as a file', () => {
   })
 
   it('G42 writes what a spreadsheet would run as text', () => {
-    const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '=HYPERLINK("http://x","y")']
+    const hostile = [
+      '=1+1',
+      '+1',
+      '-1',
+      '@SUM(A1)',
+      '\t=1',
+      '\r=1',
+      '=HYPERLINK("http://x","y")',
+      '\n=1',
+      '\uff1d1+1',
+      '\uff20SUM(A1)',
+    ]
     for (const text of hostile) {
       const line = toCsv({ name: 'n', columns: ['c'], rows: [[text]] }).slice('c\r\n'.length)
       expect(line, JSON.stringify(text)).toBe(`"'${text.replaceAll('"', '""')}"\r\n`)
     }
     // A header comes from the page, but it is a cell like every other.
     expect(toCsv({ name: 'n', columns: ['=a'], rows: [] })).toBe('"\'=a"\r\n')
+  })
+
+  it('is its header alone where a filter leaves no row, and says so as JSON', () => {
+    expect(toCsv(file())).toBe('a,b\r\n')
+    expect(JSON.parse(toJson(file(), origin))).toMatchObject({ rowCount: 0, columns: ['a', 'b'], rows: [] })
+  })
+
+  it('keeps a name of the language that a column has', () => {
+    const odd = { name: 'n', columns: ['__proto__', 'constructor'], rows: [['a', 'b']] }
+    expect(toJson(odd, origin)).toContain('"__proto__": "a"')
   })
 
   it('leaves numbers numbers, negative ones too', () => {

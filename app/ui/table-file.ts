@@ -2,8 +2,8 @@
  * A table as a file: CSV after RFC 4180, and JSON. Pure. What is written is the data behind the cells, every digit of it,
  * and not the words that a screen shortens them to.
  *
- * A spreadsheet takes a cell that begins with = + - @ (or with a tab or a carriage return in front of one) for a formula
- * and runs it; names and payloads come from outside, so such text is written behind an apostrophe, which says "text".
+ * A spreadsheet takes a cell that begins with = + - @ (or with a tab or a line break in front of one, or with the wide form
+ * of one where such forms are typed) for a formula and runs it; names and payloads come from outside, so such text is written behind an apostrophe, which says "text".
  * Numbers are no text: -1 stays -1.
  */
 export type Datum = string | number | bigint | boolean | null | undefined
@@ -15,7 +15,7 @@ export interface TableFile {
   readonly rows: readonly (readonly Datum[])[]
 }
 
-const FORMULA = /^[=+\-@\t\r]/
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
 
 function csvCell(value: Datum): string {
   if (value === null || value === undefined) return ''

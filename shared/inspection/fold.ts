@@ -347,7 +347,7 @@ function foldGap(draft: Draft, gap: EventGap): void {
   if (ofConsole && gap.toSeq > draft.seq) draft.seq = gap.toSeq
   const lastMs = draft.facts?.at(-1)?.atMs ?? draft.base.facts.at(-1)?.atMs ?? 0
   draft.addFact({
-    consoleSeq: gap.consoleSeq,
+    consoleSeq: gap.consoleSeq ?? (ofConsole ? gap.toSeq : undefined),
     node: gap.node,
     about: gap.node,
     boot: gap.boot,
