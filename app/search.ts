@@ -4,6 +4,7 @@
  * not parse is dropped, the screen shows its default, and a note says so (`onInvalid`): a link never blanks the page.
  */
 import { z } from 'zod'
+import { pollStrategy } from '../shared/inspection/polls.ts'
 
 const decimalText = z.string().regex(/^(0|[1-9][0-9]{0,19})$/)
 const nodeId = z.string().regex(/^([0-9]|[12][0-9]|3[01])$/)
@@ -45,8 +46,19 @@ export const searchSchemas = {
     /** Bytes shown by the lens, and where it starts. */
     span: decimalText,
     from: decimalText,
-    tab: z.enum(['bytes', 'messages']),
+    tab: z.enum(['bytes', 'messages', 'decoded']),
     table: flag,
+    /** First byte shown of a long batch, counted from its beginning. */
+    byte: decimalText,
+    /** What stands below the chain on the left, when it is not the batches. */
+    pane: z.enum(['poll', 'consumers', 'compare']),
+    /** How messages are polled: strategy, its offset or microseconds, how many, and for whom. */
+    by: pollStrategy,
+    value: decimalText,
+    count: z.string().regex(/^([1-9][0-9]?|100)$/),
+    consumer: z.string().min(1).max(255),
+    /** Offset of the polled message that is open. */
+    msg: decimalText,
   },
   superblocks: {
     group: decimalText,

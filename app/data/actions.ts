@@ -16,6 +16,7 @@ import {
   writeResult,
 } from '../../shared/inspection/api.ts'
 import { type LinkAction, linksAnswer } from '../../shared/inspection/links.ts'
+import { storeOffsetResult } from '../../shared/inspection/polls.ts'
 import { useCell } from './cell.ts'
 import { liveSource } from './live.ts'
 import { toast } from './notices.ts'
@@ -157,6 +158,26 @@ export async function writeMessage(at: PartitionAt, text: string): Promise<strin
   await queryClient.invalidateQueries({ predicate: query => query.queryKey.includes('partition') })
   if (written) toast({ tone: 'good', words: `Acknowledged at offset ${written.baseOffset ?? '(not told)'}.` })
   return written?.baseOffset ?? undefined
+}
+
+export const STORE_KEY = ['store-offset'] as const
+
+/** Stores up to where a consumer has read. */
+export async function storeOffset(at: PartitionAt, consumer: string, offset: string): Promise<void> {
+  const key = newKey()
+  const stored = await perform(
+    STORE_KEY,
+    () =>
+      liveSource.act(
+        `/api/partitions/${at.stream}/${at.topic}/${at.partition}/offsets`,
+        { consumer, offset },
+        storeOffsetResult,
+        key,
+      ),
+    'Store the offset',
+  ).catch(() => undefined)
+  await queryClient.invalidateQueries({ predicate: query => query.queryKey.includes('consumers') })
+  if (stored) toast({ tone: 'good', words: `Stored ${stored.offset} for consumer ${stored.consumer}.` })
 }
 
 /** Why nothing may be changed from this tab; undefined when it may. */

@@ -7,8 +7,10 @@ import {
   MESSAGE_HEADER_BYTES,
   messageHeaderLayout,
 } from '../../shared/protocol/batch.ts'
+import { encodeBody } from '../../shared/protocol/codec.ts'
+import { tlvOf, userHeaders } from '../../shared/protocol/tlv.ts'
 import { encodeVsrState, superblockHeaderLayout } from '../../shared/storage/superblock-record.ts'
-import { asText, batchFields, fieldAt, superblockFields } from './fields.ts'
+import { asText, batchFields, fieldAt, superblockFields, userHeaderFields } from './fields.ts'
 
 function batch(payloads: readonly { payload: Uint8Array; headers: Uint8Array }[]): Uint8Array {
   const length = payloads.reduce(
@@ -136,5 +138,39 @@ describe('asText', () => {
     expect(asText(new Uint8Array([0xff, 0xfe]))).toBe('2 bytes, binary')
     expect(asText(new Uint8Array([0, 1]))).toBe('2 bytes, binary')
     expect(asText(new TextEncoder().encode('null'))).toBe('null')
+  })
+})
+
+describe('user headers', () => {
+  it('are mapped half by half, with the digits of each value and nothing hidden in a key', () => {
+    const bytes = encodeBody(userHeaders, [
+      { key: tlvOf('string', '<b>\u202e'), value: tlvOf('u64', 18446744073709551615n) },
+      { key: tlvOf('raw', 'ff00'), value: { kind: 99, bytes: new Uint8Array([1]) } },
+    ])
+    expect(userHeaderFields(bytes).map(({ id, value }) => [id, value])).toEqual([
+      ['h0.keyKind', '2 string'],
+      ['h0.keyLength', '6'],
+      ['h0.key', '<b>\\u202e'],
+      ['h0.valueKind', '12 u64'],
+      ['h0.valueLength', '8'],
+      ['h0.value', '18446744073709551615'],
+      ['h1.keyKind', '1 raw'],
+      ['h1.keyLength', '2'],
+      ['h1.key', 'ff00'],
+      ['h1.valueKind', '99 unknown'],
+      ['h1.valueLength', '1'],
+      ['h1.value', '01'],
+    ])
+  })
+  it('give every byte to exactly one field, whatever the bytes are', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 80 }), bytes => {
+        const fields = userHeaderFields(bytes)
+        for (let at = 0; at < bytes.length; at++)
+          expect(fields.filter(field => at >= field.at && at < field.at + field.size)).toHaveLength(1)
+        expect(fields.reduce((sum, { size }) => sum + size, 0)).toBe(bytes.length)
+        expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length)
+      }),
+    )
   })
 })

@@ -12,6 +12,7 @@ import {
 } from '../../shared/protocol/batch.ts'
 import { HEADER_BYTES, prepareLayout } from '../../shared/protocol/headers.ts'
 import { operationName } from '../../shared/protocol/operations.ts'
+import { type TlvValue, tlvKindName, tlvMeaning } from '../../shared/protocol/tlv.ts'
 import {
   SUPERBLOCK_CHECKSUM_BYTES,
   SUPERBLOCK_HEADER_BYTES,
@@ -118,7 +119,8 @@ export function batchFields(bytes: Uint8Array): ByteField[] {
       list.push(bytesField(`${prefix}payload`, 'payload', bytes, body, Math.min(payload, end - body)))
     const after = body + payload
     if (headers > 0 && after < end)
-      list.push(bytesField(`${prefix}userHeaders`, 'user_headers', bytes, after, Math.min(headers, end - after)))
+      for (const field of userHeaderFields(bytes.subarray(after, Math.min(after + headers, end))))
+        list.push({ ...field, id: `${prefix}${field.id}`, at: after + field.at })
     at = after + headers
   }
   return list
@@ -130,19 +132,76 @@ function bytesField(id: string, name: string, bytes: Uint8Array, at: number, siz
   return { id, name, at, size, value: asText(bytes.subarray(at, at + size)), reserved: false }
 }
 
-/** Payload as text when it is text, else its length: binary is told apart from empty and from words. */
-export function asText(bytes: Uint8Array, limit = TEXT_SHOWN): string {
-  if (bytes.length === 0) return 'empty'
-  for (const byte of bytes.subarray(0, limit * 4)) {
-    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return `${grouped(bytes.length)} bytes, binary`
-  }
+/**
+ * Payload as text when it is text, else its length: binary is told apart from empty and from words.
+ * @param whole length of all of it, when `bytes` are its beginning only
+ */
+export function asText(bytes: Uint8Array, limit = TEXT_SHOWN, whole = bytes.length): string {
+  if (whole === 0) return 'empty'
+  const text = textOf(bytes, limit * 4, whole > bytes.length)
+  if (text === undefined) return `${grouped(whole)} bytes, binary`
+  const line = visible(text.replace(/\s+/g, ' '))
+  return line.length > limit || whole > bytes.length ? `${line.slice(0, limit)}…` : line
+}
+
+/** Undefined when it is no text: a control character among the first ones, or not UTF-8. `cut`: more of it follows. */
+export function textOf(bytes: Uint8Array, controlsIn = bytes.length, cut = false): string | undefined {
+  for (const byte of bytes.subarray(0, controlsIn))
+    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return undefined
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    const line = visible(text.replace(/\s+/g, ' '))
-    return line.length > limit ? `${line.slice(0, limit)}…` : line
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: cut })
   } catch {
-    return `${grouped(bytes.length)} bytes, binary`
+    return undefined
   }
+}
+
+const TLV_LENGTH_MAX = 255
+
+/** User headers: pairs of tagged values (spec wire.md §4.5), as far as they hold together; the rest is one field. */
+export function userHeaderFields(bytes: Uint8Array): ByteField[] {
+  const list: ByteField[] = []
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  let at = 0
+  for (let half = 0; at < bytes.length; half++) {
+    const length = at + 5 <= bytes.length ? view.getUint32(at + 1, true) : 0
+    const holds = bytes[at] !== 0 && length > 0 && length <= TLV_LENGTH_MAX && at + 5 + length <= bytes.length
+    if (!holds) {
+      const size = bytes.length - at
+      list.push({
+        id: 'rest',
+        name: 'rest',
+        at,
+        size,
+        value: `${grouped(size)} bytes, no tagged value`,
+        reserved: false,
+      })
+      break
+    }
+    const [id, part] = [`h${half >> 1}.`, half % 2 === 0 ? 'key' : 'value']
+    const kind = bytes[at]!
+    const field = (what: string, from: number, size: number, value: string): ByteField => ({
+      id: `${id}${part}${what}`,
+      name: `header_${half >> 1}_${snake(`${part}${what}`)}`,
+      at: from,
+      size,
+      value,
+      reserved: false,
+    })
+    list.push(
+      field('Kind', at, 1, `${kind} ${tlvKindName(kind) ?? 'unknown'}`),
+      field('Length', at + 1, 4, grouped(length)),
+      field('', at + 5, length, tlvText({ kind, bytes: bytes.subarray(at + 5, at + 5 + length) })),
+    )
+    at += 5 + length
+  }
+  return list
+}
+
+/** A tagged value in words; one that is not what its kind says stays bytes. */
+export function tlvText(value: TlvValue): string {
+  const meaning = tlvMeaning(value)
+  if (meaning === undefined) return toHex(value.bytes)
+  return typeof meaning === 'string' ? visible(meaning) : String(meaning)
 }
 
 /** A superblock slot: frame, payload of any known length, trailing checksum. */

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { fromHex, toHex } from '../../../shared/bytes/hex.ts'
+import { BYTES_LENGTH_MAX } from '../../../shared/inspection/node-api.ts'
 import type { BatchesSnapshot } from '../../../shared/inspection/snapshots.ts'
 import {
   BATCH_HEADER_BYTES,
@@ -11,7 +12,7 @@ import {
 } from '../../../shared/protocol/batch.ts'
 import { queries } from '../../data/queries.ts'
 import { DataTable } from '../../ui/data-table.tsx'
-import { asText, batchFields } from '../../ui/fields.ts'
+import { asText, type ByteField, batchFields } from '../../ui/fields.ts'
 import { bytes as bytesWord, count, grouped, timestamp } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { FieldList, Hex } from '../../ui/hex.tsx'
@@ -22,8 +23,8 @@ import { Segmented } from '../../ui/segmented.tsx'
 import { VERDICTS } from './chain-picture.tsx'
 import type { PartitionScreenState } from './use-partition.ts'
 
-/** Bytes fetched of one batch; a longer one shows its beginning and says its length. */
-const BYTES_MAX = 6_144
+/** Bytes of a batch on one page; a longer one is turned page by page. */
+const PAGE_BYTES = 6_144
 
 export function BatchPane({ state }: { state: PartitionScreenState }) {
   const { batch } = state
@@ -44,14 +45,32 @@ export function BatchPane({ state }: { state: PartitionScreenState }) {
 
 function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesSnapshot['batches'][number] }) {
   const { search, change, node, at, segment } = state
-  const wanted = Math.min(batch.lengthBytes, BYTES_MAX)
-  const answer = useQuery(queries.bytes(node, at, segment?.startOffset ?? '0', 'log', batch.positionBytes, wanted))
+  const base = segment?.startOffset ?? '0'
+  const { first, size } = pageOf(search.byte, batch.lengthBytes, PAGE_BYTES)
+  const tab = search.tab === 'messages' ? 'messages' : 'bytes'
+  // Fields are counted from the beginning of the batch: what stands before a page is read too, as far as one answer reaches.
+  const mapped = Math.min(batch.lengthBytes, BYTES_LENGTH_MAX, tab === 'bytes' ? first + size : BYTES_LENGTH_MAX)
+  const answer = useQuery(queries.bytes(node, at, base, 'log', batch.positionBytes, mapped))
   const held = answer.data && answer.data.positionBytes === batch.positionBytes ? answer.data : undefined
   const raw = useMemo(() => (held ? fromHex(held.hex) : undefined), [held])
-  const fields = useMemo(() => (raw ? batchFields(raw) : []), [raw])
-  const tab = search.tab ?? 'bytes'
+  const all = useMemo(() => (raw ? batchFields(raw) : []), [raw])
+  // Behind the mapped bytes there is a page of its own, without fields: what they are would take the whole batch to say.
+  const behind = first + size > mapped
+  const far = useQuery({
+    ...queries.bytes(node, at, base, 'log', batch.positionBytes + first, size),
+    enabled: behind,
+  })
+  const page = useMemo(() => {
+    if (!behind) {
+      // Damage may say more than the file holds: then what is there is all there will be.
+      const reach = held ? Math.min(first + size, held.sizeBytes - batch.positionBytes) : 0
+      return raw && raw.length >= reach ? raw.subarray(first, first + size) : undefined
+    }
+    return far.data?.positionBytes === batch.positionBytes + first ? fromHex(far.data.hex) : undefined
+  }, [behind, raw, held, first, size, far.data, batch.positionBytes])
+  const fields = useMemo(() => (behind ? [] : fieldsIn(all, first, size)), [behind, all, first, size])
   const good = batch.verdict === 'valid'
-  const chosen = fields.find(field => field.id === search.field)
+  const chosen = all.find(field => field.id === search.field)
   return (
     <Pane
       title={`Batch ${grouped(batch.baseOffset)}`}
@@ -97,15 +116,29 @@ function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesS
                   'Choose a field below or its bytes here: each shows the other.'
                 )}
               </p>
-              <Hex
-                bytes={raw}
-                positionBytes={batch.positionBytes}
-                fields={fields}
-                selected={search.field}
-                onSelect={field => change({ field: field.id, batch: String(batch.positionBytes) }, true)}
-                {...(good ? {} : { bad: BAD_FIELDS })}
-                name={`Batch ${batch.baseOffset}`}
-              />
+              {batch.lengthBytes > PAGE_BYTES && (
+                <Pager
+                  first={first}
+                  size={size}
+                  length={batch.lengthBytes}
+                  onTurn={byte => change({ byte: byte === 0 ? undefined : String(byte) }, true)}
+                />
+              )}
+              {far.error && behind && (
+                <Problem error={far.error} what="These bytes could not be read" retry={() => void far.refetch()} />
+              )}
+              {!page && !(behind && far.error) && <Skeleton what="bytes" rows={8} />}
+              {page && (
+                <Hex
+                  bytes={page}
+                  positionBytes={batch.positionBytes + first}
+                  fields={fields}
+                  selected={search.field}
+                  onSelect={field => change({ field: field.id, batch: String(batch.positionBytes) }, true)}
+                  {...(good ? {} : { bad: BAD_FIELDS })}
+                  name={`Batch ${batch.baseOffset}`}
+                />
+              )}
               <FieldList
                 fields={fields}
                 selected={search.field}
@@ -116,9 +149,9 @@ function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesS
           ) : (
             <Messages raw={raw} />
           )}
-          {batch.lengthBytes > wanted && (
+          {tab !== 'bytes' && batch.lengthBytes > mapped && (
             <p className="note micro">
-              The first {grouped(wanted)} of {grouped(batch.lengthBytes)} bytes are shown.
+              Messages of the first {grouped(mapped)} of {grouped(batch.lengthBytes)} bytes. Poll for those behind them.
             </p>
           )}
         </Scroll>
@@ -131,6 +164,54 @@ function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesS
     </Pane>
   )
 }
+/** Fields that reach into a page, counted from its first byte; a field that began before it keeps only what is in it. */
+export function fieldsIn(fields: readonly ByteField[], first: number, size: number): ByteField[] {
+  return fields.flatMap(field => {
+    const from = Math.max(field.at, first)
+    const end = Math.min(field.at + field.size, first + size)
+    return end > from ? [{ ...field, at: from - first, size: end - from }] : []
+  })
+}
+
+/** The page of the address, as far as the batch has it. */
+export function pageOf(byte: string | undefined, length: number, most: number): { first: number; size: number } {
+  const wanted = Number(byte ?? 0)
+  const last = Math.floor(Math.max(0, length - 1) / most) * most
+  const first = Math.min(last, Math.floor(wanted / most) * most)
+  return { first, size: Math.min(most, length - first) }
+}
+
+function Pager(props: { first: number; size: number; length: number; onTurn: (byte: number) => void }) {
+  const { first, size, length } = props
+  const end = first + size
+  return (
+    <p className="row pager" data-testid="pager">
+      <button
+        type="button"
+        className="btn small"
+        aria-disabled={first === 0}
+        onClick={() => first > 0 && props.onTurn(first - PAGE_BYTES)}
+      >
+        <Glyph name="prev" />
+        Before
+      </button>
+      <button
+        type="button"
+        className="btn small"
+        aria-disabled={end >= length}
+        onClick={() => end < length && props.onTurn(end)}
+      >
+        Behind
+        <Glyph name="next" />
+      </button>
+      <span className="num ink-3">
+        bytes {grouped(first)} to {grouped(end)} of {grouped(length)}
+        {end > BYTES_LENGTH_MAX && `; fields are mapped in the first ${grouped(BYTES_LENGTH_MAX)}`}
+      </span>
+    </p>
+  )
+}
+
 const BAD_FIELDS: ReadonlySet<string> = new Set(['checksum'])
 
 function Messages({ raw }: { raw: Uint8Array }) {

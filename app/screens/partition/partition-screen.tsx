@@ -9,21 +9,24 @@ import { queries } from '../../data/queries.ts'
 import { groupName, pathName } from '../../names.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age } from '../../ui/age.tsx'
-import { bytes, bytesShort, count, grouped } from '../../ui/format.ts'
+import { bytesShort, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
-import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
 import { nodeState } from '../../ui/states.ts'
-import { TableExport } from '../../ui/table-export.tsx'
 import { situationOf } from '../cluster/situation.ts'
 import { BatchPane } from './batch-pane.tsx'
-import { ChainPicture, VERDICTS } from './chain-picture.tsx'
+import { BatchesPane } from './batches-pane.tsx'
+import { ChainPicture } from './chain-picture.tsx'
 import { ChainTable } from './chain-table.tsx'
+import { ComparePane } from './compare-pane.tsx'
+import { ConsumersPane } from './consumers-pane.tsx'
+import { IndexPane } from './index-pane.tsx'
+import { MessagePane } from './message-pane.tsx'
+import { PollPane } from './poll-pane.tsx'
 import { type PartitionScreenState, SPAN_MAX, SPAN_MIN, usePartitionScreen } from './use-partition.ts'
-import { WriteForm } from './write-form.tsx'
 import './partition.css'
 
 export default function PartitionScreen() {
@@ -40,9 +43,9 @@ export default function PartitionScreen() {
             <Now words={situationOf(view, group, now)} />
             <ChainPane state={state} />
             <div className="bottom inner-scroll">
-              <BatchesPane state={state} />
+              <LeftPane state={state} />
               <IndexPane state={state} />
-              <BatchPane state={state} />
+              <RightPane state={state} />
             </div>
           </>
         ) : (
@@ -52,6 +55,26 @@ export default function PartitionScreen() {
     </>
   )
 }
+
+function LeftPane({ state }: { state: PartitionScreenState }) {
+  switch (state.search.pane) {
+    case 'poll':
+      return <PollPane state={state} />
+    case 'consumers':
+      return <ConsumersPane state={state} />
+    case 'compare':
+      return <ComparePane key={state.segment?.startOffset} state={state} />
+    default:
+      return <BatchesPane state={state} />
+  }
+}
+
+const RightPane = ({ state }: { state: PartitionScreenState }) =>
+  state.search.pane === 'poll' && state.search.msg !== undefined ? (
+    <MessagePane state={state} offset={state.search.msg} />
+  ) : (
+    <BatchPane state={state} />
+  )
 
 function Head({ state }: { state: PartitionScreenState }) {
   const { search, ids, node, change, view, now, group, segment, batch } = state
@@ -371,222 +394,6 @@ function LensBar({ state, following }: { state: PartitionScreenState; following:
         bytes {grouped(lens.from)} to {grouped(Math.min(longest, lens.from + lens.span))} of {grouped(longest)}
       </span>
     </fieldset>
-  )
-}
-
-function BatchesPane({ state }: { state: PartitionScreenState }) {
-  const { batches, lens, change, segment, batch, lists, node } = state
-  const answer = lists.find(item => item.node === node)
-  const held = (batches?.startOffset === segment?.startOffset ? batches?.batches : undefined) ?? []
-  const inside = held.filter(
-    item => item.positionBytes + item.lengthBytes > lens.from && item.positionBytes < lens.from + lens.span,
-  )
-  const shown = inside.slice(-LIST_MAX)
-  const messages = inside.reduce((sum, item) => sum + item.messages, 0)
-  const cut = batches?.nextPositionBytes !== undefined && batches.nextPositionBytes < lens.from + lens.span
-  return (
-    <Pane
-      title="Batches in the lens"
-      label={`${count(inside.length, 'batch', 'batches')}, ${count(messages, 'message')} on node-${node}`}
-      testId="batches"
-      actions={
-        <span className="push">
-          <TableExport
-            name="batches"
-            rows={inside}
-            columns={[
-              { id: 'baseOffset', data: item => BigInt(item.baseOffset) },
-              { id: 'messages', data: item => item.messages },
-              { id: 'position', data: item => item.positionBytes },
-              { id: 'bytes', data: item => item.lengthBytes },
-              { id: 'checksum', data: item => item.checksum },
-              { id: 'verdict', data: item => item.verdict },
-            ]}
-          />
-        </span>
-      }
-    >
-      {answer?.error && !answer.data ? <Problem error={answer.error} what="The batches could not be listed" /> : null}
-      <Scroll name="Batches">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col" className="n">
-                base offset
-              </th>
-              <th scope="col" className="n">
-                messages
-              </th>
-              <th scope="col" className="n">
-                position
-              </th>
-              <th scope="col" className="n">
-                bytes
-              </th>
-              <th scope="col">Verdict</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(item => {
-              const good = item.verdict === 'valid'
-              const picked = item.positionBytes === batch?.positionBytes
-              const choose = (): void =>
-                change({
-                  seg: segment?.startOffset,
-                  batch: String(item.positionBytes),
-                  from: String(lens.from),
-                  span: String(lens.span),
-                })
-              return (
-                <tr key={item.positionBytes} className="pick" aria-selected={picked} onClick={choose}>
-                  <td className="n">
-                    <button type="button" className="pick-btn" aria-pressed={picked}>
-                      {grouped(item.baseOffset)}
-                    </button>
-                  </td>
-                  <td className="n">{grouped(item.messages)}</td>
-                  <td className="n">{grouped(item.positionBytes)}</td>
-                  <td className="n">{grouped(item.lengthBytes)}</td>
-                  <td>
-                    <span className="state">
-                      <Glyph name={good ? 'ok' : 'fail'} state={good ? 'ok' : 'danger'} />
-                      {good ? 'agrees' : VERDICTS[item.verdict]}
-                    </span>
-                  </td>
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
-        {inside.length > shown.length && (
-          <p className="note micro">The last {LIST_MAX} of them are listed; narrow the lens to see the others.</p>
-        )}
-        {cut && (
-          <p className="note micro">
-            The window holds more batches than one answer: the picture ends at byte{' '}
-            {grouped(batches.nextPositionBytes!)}.
-          </p>
-        )}
-        {inside.length === 0 && answer?.data && <p className="note">No batch of this node lies in the window.</p>}
-      </Scroll>
-      <WriteForm state={state} />
-    </Pane>
-  )
-}
-/** Rows of the list; more would be scrolled past, not read. */
-const LIST_MAX = 120
-
-function IndexPane({ state }: { state: PartitionScreenState }) {
-  const { index, floor, offset, found, batches, segment, node, lens, chain } = state
-  const first = chain?.segments.reduce<bigint | undefined>(
-    (least, item) => (least === undefined || BigInt(item.startOffset) < least ? BigInt(item.startOffset) : least),
-    undefined,
-  )
-  const below = offset !== undefined && first !== undefined && offset < first
-  const held = index?.startOffset === segment?.startOffset ? index : undefined
-  const entries = held?.entries ?? []
-  const near = entries.filter(entry => entry.positionBytes >= lens.from && entry.positionBytes < lens.from + lens.span)
-  const before = entries.filter(entry => entry.positionBytes < lens.from).at(-1)
-  const shown = [...(before ? [before] : []), ...near].slice(-60)
-  const scan = floor && found ? found.positionBytes + found.lengthBytes - floor.entry.positionBytes : undefined
-  const scanned =
-    floor && found && batches
-      ? batches.batches.filter(
-          item => item.positionBytes >= floor.entry.positionBytes && item.positionBytes <= found.positionBytes,
-        ).length
-      : undefined
-  return (
-    <Pane
-      title="Index"
-      label={`${count(held?.total ?? 0, 'entry', 'entries')}, ${bytes((held?.total ?? 0) * 24)} on node-${node}`}
-      testId="index"
-      actions={
-        <span className="push">
-          <TableExport
-            name="index entries"
-            rows={entries}
-            columns={[
-              { id: 'number', data: entry => entry.number },
-              { id: 'offset', data: entry => BigInt(entry.offset) },
-              { id: 'timestampUs', data: entry => BigInt(entry.timestamp) },
-              { id: 'position', data: entry => entry.positionBytes },
-            ]}
-          />
-        </span>
-      }
-    >
-      <p className="note lookup" data-testid="lookup">
-        {offset === undefined ? (
-          'Type an offset above: it resolves to the last entry that is not beyond it.'
-        ) : below ? (
-          <>
-            <span className="num ink-1">{grouped(offset)}</span> is below the first offset that node-{node} holds,{' '}
-            <span className="num ink-1">{grouped(first ?? 0)}</span>.
-          </>
-        ) : floor === undefined ? (
-          <>
-            <span className="num ink-1">{grouped(offset)}</span> has no entry at or before it: a read scans from the
-            start of the segment.
-          </>
-        ) : (
-          <>
-            <span className="num ink-1">{grouped(offset)}</span> resolves to entry{' '}
-            <span className="num ink-1">{floor.entry.number}</span>, valid to{' '}
-            <span className="num ink-1">
-              {floor.validTo === undefined ? 'the end of the log' : grouped(floor.validTo)}
-            </span>
-            .{' '}
-            {found && scan !== undefined ? (
-              <>
-                A read scans <span className="num ink-1">{bytes(scan)}</span> in{' '}
-                {count(scanned ?? 1, 'batch', 'batches')} from byte{' '}
-                <span className="num ink-1">{grouped(floor.entry.positionBytes)}</span>.
-              </>
-            ) : (
-              'It lies in no batch on this disk.'
-            )}
-          </>
-        )}
-      </p>
-      <Scroll name="Index entries">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col" className="n">
-                #
-              </th>
-              <th scope="col" className="n">
-                offset
-              </th>
-              <th scope="col" className="n">
-                position
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(entry => (
-              <tr key={entry.number} aria-selected={entry.number === floor?.entry.number}>
-                <td className="n">{grouped(entry.number)}</td>
-                <td className="n">{grouped(entry.offset)}</td>
-                <td className="n">{grouped(entry.positionBytes)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        {held && held.matching > 0 && (
-          <p className="note micro" data-testid="index-shown">
-            Shown {grouped(shown.length)} of {grouped(held.matching)} in this window
-            {entries.length < held.matching &&
-              `; one in ${grouped(Math.ceil(held.matching / entries.length))} was read`}
-            {shown.length < held.matching && '. Narrow the window to see each'}.
-          </p>
-        )}
-        {index && index.trailingBytes > 0 && (
-          <p className="note micro">{bytes(index.trailingBytes)} at the end of the file are no whole entry.</p>
-        )}
-        {held?.total === 0 && <p className="note">No entry yet: each round of the flusher writes one.</p>}
-      </Scroll>
-    </Pane>
   )
 }
 
