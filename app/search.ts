@@ -33,7 +33,7 @@ export const searchSchemas = {
     q: z.string().max(64),
     sort: z.enum(['eviction', 'slot']),
   },
-  node: { tab: z.enum(['status', 'wal', 'clients', 'boot']), group: decimalText },
+  node: { tab: z.enum(['status', 'wal', 'clients', 'boot', 'disk', 'log']), group: decimalText },
   partitions: { q: z.string().max(255), sort: z.enum(['group', 'name', 'offsets', 'lag']) },
   partition: {
     node: nodeId,

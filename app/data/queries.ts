@@ -1,6 +1,7 @@
 /** Questions to the console: one place for paths, keys and how often each is asked again. */
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query'
 import { type StreamMessage, topicsAnswer } from '../../shared/inspection/api.ts'
+import { filesAnswer, logAnswer } from '../../shared/inspection/files.ts'
 import { FORWARDS_LIMIT_MAX, forwardsAnswer } from '../../shared/inspection/forwards.ts'
 import { linksAnswer } from '../../shared/inspection/links.ts'
 import { journalSnapshot, sessionSnapshot, walEntrySnapshot, walScanSnapshot } from '../../shared/inspection/logs.ts'
@@ -23,6 +24,9 @@ import { asOf, paused } from './store.ts'
 /** Bytes and slots change rarely; facts on the stream ask again sooner. */
 const SLOW_MS = 2000
 const QUICK_MS = 1000
+
+/** Lines of a log that a screen shows. */
+const LOG_LINES = 200
 
 /** While the view is paused nothing on it may change. */
 const every = (ms: number) => (): number | false => (paused.get() === undefined ? ms : false)
@@ -136,6 +140,18 @@ export const queries = {
       queryKey: ['node', node, 'recovery'],
       queryFn: ({ signal }) => ask(`/api/nodes/${node}/recovery`, recoverySnapshot, signal),
       refetchInterval: every(SLOW_MS * 2),
+    }),
+  files: (node: number) =>
+    queryOptions({
+      queryKey: ['node', node, 'files'],
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/files`, filesAnswer, signal),
+      refetchInterval: every(SLOW_MS * 2),
+    }),
+  log: (node: number) =>
+    queryOptions({
+      queryKey: ['node', node, 'log'],
+      queryFn: ({ signal }) => ask(`/api/nodes/${node}/log?lines=${LOG_LINES}`, logAnswer, signal),
+      refetchInterval: every(SLOW_MS),
     }),
   partition: (node: number, at: PartitionAt) =>
     queryOptions({

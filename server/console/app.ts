@@ -12,6 +12,7 @@ import { drillDirectory } from '../drills/left-run.ts'
 import { drillWorlds } from '../drills/worlds.ts'
 import { type AccessRules, installAccess } from './access.ts'
 import { BenchRuns } from './bench-runs.ts'
+import { DiskHistory } from './disk/disk-history.ts'
 import { DrillRuns } from './drill-runs.ts'
 import { ConsoleError } from './errors.ts'
 import type { EventLogOptions } from './event-log.ts'
@@ -100,6 +101,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
   const bench = new BenchRuns(options.supervisor.status().directory, options.benchEntry)
   const drills = new DrillRuns(options.hash, worlds, options.leftDrill)
   const kills = new LastKill(hub.log, hub.replicaCount, () => leadershipOf(hub))
+  const disk = new DiskHistory(options.supervisor, options.hash, error => options.onError?.(error))
   const nearest = new NearestSeeds(options.hash, worlds, () => kills.seen)
 
   app.addHook('onRoute', route => {
@@ -124,7 +126,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
   })
 
   const routes = new Routes(app)
-  nodeRoutes(routes, hub)
+  nodeRoutes(routes, hub, disk)
   linkRoutes(routes, hub)
   inspectionRoutes(routes, hub, options.hash)
   forwardRoutes(routes, hub)
@@ -149,6 +151,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
       readers.close()
       hub.close()
       kills.close()
+      disk.close()
       nearest.close()
       await Promise.all([load.close(), drills.close(), bench.close()])
       await app.close()

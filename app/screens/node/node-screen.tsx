@@ -1,4 +1,4 @@
-/** One node: its process, one group of it in full, its write-ahead log, its clients, and what its last boot did. */
+/** One node: its process, one group of it in full, what its last boot did, its disk, its logs and its clients. */
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { livenessOf, replicaIds } from '../../../shared/inspection/belief.ts'
@@ -21,7 +21,9 @@ import { TableExport } from '../../ui/table-export.tsx'
 import { NodeActs } from '../cluster/nodes-pane.tsx'
 import { BootTab } from './boot-tab.tsx'
 import { ClientsTab } from './clients-tab.tsx'
+import { DiskTab } from './disk-tab.tsx'
 import { GroupDetail } from './group-detail.tsx'
+import { LogTab } from './log-tab.tsx'
 import { nodeSituation } from './situation.ts'
 import { WalTab } from './wal-tab.tsx'
 import './node.css'
@@ -30,8 +32,10 @@ const route = getRouteApi('/cluster/nodes/$node')
 const TABS = [
   { value: 'status', label: 'Group in full' },
   { value: 'boot', label: 'Last boot' },
+  { value: 'disk', label: 'Disk' },
   { value: 'wal', label: 'Write-ahead log' },
   { value: 'clients', label: 'Clients' },
+  { value: 'log', label: 'Log' },
 ] as const
 
 export default function NodeScreen() {
@@ -106,6 +110,8 @@ export default function NodeScreen() {
             {tab === 'status' && <GroupDetail id={id} group={group} node={node} />}
             {tab === 'boot' && <BootTab id={id} node={node} />}
             {tab === 'wal' && <WalTab id={id} node={node} />}
+            {tab === 'disk' && <DiskTab id={id} />}
+            {tab === 'log' && <LogTab id={id} />}
             {tab === 'clients' && <ClientsTab id={id} node={node} />}
           </div>
         </section>

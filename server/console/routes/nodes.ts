@@ -10,11 +10,14 @@ import {
   type NodeAction,
   nodeAction,
 } from '../../../shared/inspection/api.ts'
+import { filesAnswer, logAnswer } from '../../../shared/inspection/files.ts'
 import type { Supervisor } from '../../cluster/contract.ts'
+import type { DiskHistory } from '../disk/disk-history.ts'
 import { ConsoleError, type ConsoleErrorCode } from '../errors.ts'
 import type { Hub } from '../hub.ts'
 import { IdempotentActions } from '../idempotency.ts'
 import { nodeId, type Routes } from '../route.ts'
+import { wallUs } from '../wall.ts'
 
 const ACTIONS: Record<
   NodeAction,
@@ -28,11 +31,10 @@ const ACTIONS: Record<
   wipe: { words: 'Remove the data directory of a node without a process', run: (s, id) => s.wipe(id) },
 }
 
-const logAnswer = z.object({ node: z.number(), lines: z.array(z.string()) })
 /** Lines of a node's log in one answer. */
 const LOG_LINES_MAX = 1000
 
-export function nodeRoutes(routes: Routes, hub: Hub): void {
+export function nodeRoutes(routes: Routes, hub: Hub, disk: DiskHistory): void {
   const params = z.object({ id: nodeId })
 
   routes.add(
@@ -58,9 +60,20 @@ export function nodeRoutes(routes: Routes, hub: Hub): void {
       answer: logAnswer,
     },
     ({ params, query }) => {
-      hub.status(params.id)
-      return { node: params.id, lines: hub.supervisor.logTail(params.id, query.lines) }
+      const { logFile } = hub.status(params.id)
+      const lines = hub.supervisor.logTail(params.id, query.lines)
+      return { node: params.id, takenWallUs: wallUs(), path: logFile, lines }
     },
+  )
+  routes.add(
+    {
+      method: 'GET',
+      path: '/api/nodes/:id/files',
+      summary: 'Files of the data directory: now, as the last boot found them, and as the boot before did',
+      params,
+      answer: filesAnswer,
+    },
+    ({ params }) => disk.files(hub.status(params.id)),
   )
 
   const actions = new IdempotentActions<ClusterNode>()
