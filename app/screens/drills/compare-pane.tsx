@@ -7,6 +7,7 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
 import type { DrillView } from './drill-screen.tsx'
 import { verdictLooks, worldWords } from './looks.tsx'
 
@@ -25,6 +26,14 @@ export function pairs(one: readonly DrillFinding[], other: readonly DrillFinding
   })
   return [...found, ...rest.map(finding => ({ what: finding.what, one: undefined, other: finding }))]
 }
+
+const pairColumns = (one: number, other: number): readonly ExportColumn<Pair>[] => [
+  { id: 'finding', data: pair => pair.what },
+  { id: `verdictOfRun${one}`, data: pair => pair.one?.verdict },
+  { id: `seenInRun${one}`, data: pair => pair.one?.seen },
+  { id: `verdictOfRun${other}`, data: pair => pair.other?.verdict },
+  { id: `seenInRun${other}`, data: pair => pair.other?.seen },
+]
 
 const differs = ({ one, other }: Pair): boolean => one?.verdict !== other?.verdict || one?.seen !== other?.seen
 
@@ -74,6 +83,7 @@ export function ComparePane({ view, run, other }: { view: DrillView; run: DrillR
                   ))}
                 </tbody>
               </table>
+              <TableFoot name="findings that differ" rows={shown} columns={pairColumns(run.run, data.run)} />
             </Scroll>
           )}
         </>

@@ -9,6 +9,7 @@ import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
+import { type ExportColumn, TableExport } from '../../ui/table-export.tsx'
 import { KillPane } from './kill-pane.tsx'
 import { runLook, worldWords } from './looks.tsx'
 import { drillsSituation } from './situation.ts'
@@ -27,7 +28,12 @@ export default function DrillsScreen() {
         <span className="label wrap">
           Break something on purpose, say first what will follow, and get a verdict from evidence.
         </span>
-        {data && <span className="push label">{count(data.drills.length, 'drill')}</span>}
+        {data && (
+          <span className="push row">
+            <span className="label">{count(data.drills.length, 'drill')}</span>
+            <TableExport name="drills" rows={data.drills} columns={DRILL_COLUMNS} />
+          </span>
+        )}
       </header>
       {data?.cleaned != null && (
         <p className="verdict warn small" role="status" data-testid="cleaned">
@@ -42,6 +48,18 @@ export default function DrillsScreen() {
     </div>
   )
 }
+
+const DRILL_COLUMNS: readonly ExportColumn<DrillLine>[] = [
+  { id: 'id', data: drill => drill.id },
+  { id: 'title', data: drill => drill.title },
+  { id: 'lesson', data: drill => drill.lesson },
+  { id: 'teaches', data: drill => drill.teaches },
+  { id: 'worlds', data: drill => drill.worlds.join(' ') },
+  { id: 'rule', data: drill => drill.rule },
+  { id: 'lastRun', data: drill => drill.last?.run },
+  { id: 'lastVerdict', data: drill => drill.last?.verdict },
+  { id: 'lastAsExpected', data: drill => drill.last?.asExpected },
+]
 
 function lessonsOf(drills: readonly DrillLine[]): [string, DrillLine[]][] {
   const lessons = new Map<string, DrillLine[]>()

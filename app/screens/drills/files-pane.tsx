@@ -4,6 +4,7 @@ import type { DrillReplay } from '../../../shared/inspection/drills.ts'
 import { grouped } from '../../ui/format.ts'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
+import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
 import { filesAt } from './files.ts'
 
 export function Files({ replay, at }: { replay: DrillReplay; at: number }) {
@@ -62,11 +63,19 @@ export function Files({ replay, at }: { replay: DrillReplay; at: number }) {
               ))}
             </tbody>
           </table>
+          <TableFoot name={`files of node-${node}`} rows={files} columns={FILE_COLUMNS} />
         </Scroll>
       )}
     </div>
   )
 }
+
+const FILE_COLUMNS: readonly ExportColumn<ReturnType<typeof filesAt>[number]>[] = [
+  { id: 'path', data: file => file.path },
+  { id: 'bytes', data: file => file.bytes },
+  { id: 'longestBytes', data: file => file.longest },
+  { id: 'change', data: file => file.change },
+]
 
 /** The directory of the one partition of a drill goes without saying; what a segment is named after does not. */
 const shortPath = (path: string): string =>

@@ -8,6 +8,7 @@ import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { processLook } from '../../ui/states.ts'
+import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
 import type { DrillView } from './drill-screen.tsx'
 
 type Act = (body: FreeActBody) => void
@@ -290,9 +291,24 @@ export function SurgeryTable({ surgery }: { surgery: DrillRunAnswer['surgery'] }
           ))}
         </tbody>
       </table>
+      <TableFoot name="edits of files" rows={surgery} columns={EDIT_COLUMNS} />
     </Scroll>
   )
 }
+
+const EDIT_COLUMNS: readonly ExportColumn<DrillRunAnswer['surgery'][number]>[] = [
+  { id: 'node', data: edit => edit.node },
+  { id: 'path', data: edit => edit.path },
+  { id: 'edit', data: edit => edit.edit },
+  { id: 'undone', data: edit => edit.undone },
+  { id: 'fromByte', data: edit => edit.at },
+  { id: 'stoodThereHex', data: edit => edit.from },
+  { id: 'standsThereHex', data: edit => edit.to },
+  { id: 'bytesBefore', data: edit => edit.before?.bytes },
+  { id: 'xxh3Before', data: edit => edit.before?.hash },
+  { id: 'bytesAfter', data: edit => edit.after?.bytes },
+  { id: 'xxh3After', data: edit => edit.after?.hash },
+]
 
 const fileWords = (file: DrillRunAnswer['surgery'][number]['before']): string =>
   file === null ? 'no file' : `${grouped(file.bytes)} bytes, XXH3 ${file.hash}`

@@ -3,6 +3,7 @@ import type { DrillReplay } from '../../../shared/inspection/drills.ts'
 import { grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
 
 type Group = NonNullable<DrillReplay['standings'][number]['groups']>[number]
 
@@ -37,6 +38,7 @@ export function NodesNow({ replay, at }: { replay: DrillReplay; at: number }) {
             </tbody>
           ))}
         </table>
+        <TableFoot name="nodes of the run" rows={linesOf(replay, at)} columns={LINE_COLUMNS} />
       </Scroll>
     </div>
   )
@@ -45,6 +47,37 @@ export function NodesNow({ replay, at }: { replay: DrillReplay; at: number }) {
 /** What the node has said last by now; nothing when it did not answer. */
 const groupsOf = ({ standings }: DrillReplay, node: number, at: number): readonly Group[] | null =>
   standings.findLast(each => each.node === node && each.at <= at)?.groups ?? null
+
+interface Line {
+  readonly node: number
+  readonly state: DrillReplay['moments'][number]['states'][number]
+  readonly group: Group | undefined
+}
+/** A row for each group that a node spoke of, and one for a node that spoke of none. */
+const linesOf = (replay: DrillReplay, at: number): readonly Line[] =>
+  replay.moments[at]!.states.flatMap((state, node): Line[] => {
+    const groups = state === 'running' ? groupsOf(replay, node, at) : null
+    return groups === null ? [{ node, state, group: undefined }] : groups.map(group => ({ node, state, group }))
+  })
+const LINE_COLUMNS: readonly ExportColumn<Line>[] = [
+  { id: 'node', data: line => line.node },
+  { id: 'process', data: line => line.state },
+  ...(
+    [
+      'group',
+      'status',
+      'role',
+      'view',
+      'logView',
+      'viewDurable',
+      'logViewDurable',
+      'op',
+      'commitMin',
+      'next',
+      'persisted',
+    ] as const
+  ).map((id): ExportColumn<Line> => ({ id, data: line => line.group?.[id] })),
+]
 
 const STATES = {
   stopped: 'no process',

@@ -10,6 +10,7 @@ import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import type { Look } from '../../ui/states.ts'
+import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
 import { type DrillView, predictedIn } from './drill-screen.tsx'
 import { runLook, worldWords } from './looks.tsx'
 
@@ -163,6 +164,18 @@ export function whyNot({ run, elsewhere }: DrillView, forbidden: string | undefi
   return elsewhere === undefined ? undefined : `Run ${elsewhere} is going on: one at a time.`
 }
 
+const RUN_COLUMNS: readonly ExportColumn<DrillRunSummary>[] = [
+  { id: 'run', data: run => run.run },
+  { id: 'drill', data: run => run.drill },
+  { id: 'state', data: run => run.state },
+  { id: 'verdict', data: run => run.verdict },
+  { id: 'asExpected', data: run => run.asExpected },
+  { id: 'world', data: run => run.world },
+  { id: 'seed', data: run => run.seed },
+  { id: 'broken', data: run => run.broken },
+  { id: 'tookMs', data: run => run.tookMs },
+]
+
 export function RunsPane({ view, runs }: { view: DrillView; runs: readonly DrillRunSummary[] }) {
   return (
     <Pane
@@ -236,6 +249,7 @@ export function RunsPane({ view, runs }: { view: DrillView; runs: readonly Drill
               ))}
             </tbody>
           </table>
+          <TableFoot name="runs" rows={runs} columns={RUN_COLUMNS} />
         </Scroll>
       )}
     </Pane>
