@@ -5,7 +5,6 @@ import { Pane } from '../../ui/pane.tsx'
 import { Problem } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { TableExport } from '../../ui/table-export.tsx'
-import { BottomTabs } from './bottom-tabs.tsx'
 import { VERDICTS } from './chain-picture.tsx'
 import type { PartitionScreenState } from './use-partition.ts'
 import { WriteForm } from './write-form.tsx'
@@ -42,7 +41,6 @@ export function BatchesPane({ state }: { state: PartitionScreenState }) {
         </span>
       }
     >
-      <BottomTabs state={state} />
       {answer?.error && !answer.data ? <Problem error={answer.error} what="The batches could not be listed" /> : null}
       <Scroll name="Batches">
         <table className="table">

@@ -364,7 +364,7 @@ function IndexMarks(props: {
               <path className="entry" d={`M${x} ${y - 9}v18`} />
               <circle className="entrydot" cx={x} cy={y} r={3.5} />
               {fits && (
-                <text className="d s k halo" x={x + 7} y={y - 5}>
+                <text className="d s k halo" x={x + 3} y={y - 12}>
                   {words}
                 </text>
               )}

@@ -7,7 +7,6 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
-import { BottomTabs } from './bottom-tabs.tsx'
 import { VERDICTS } from './chain-picture.tsx'
 import { type ByteDifference, type ComparedSoFar, compareSegment, readsOf } from './compare.ts'
 import type { PartitionScreenState } from './use-partition.ts'
@@ -59,14 +58,13 @@ export function ComparePane({ state }: { state: PartitionScreenState }) {
       testId="compare"
       actions={
         <span className="push row">
-          {sofar && <Age atMs={sofar.atMs} by={names(sofar.nodes)} />}
+          {sofar && <Age atMs={sofar.atMs} by={count(sofar.nodes.length, 'node')} />}
           <button type="button" className="btn small" onClick={() => setRound(round + 1)}>
             Again
           </button>
         </span>
       }
     >
-      <BottomTabs state={state} />
       <Scroll name="What the comparison found">
         {chain && (
           <p className="note" data-testid="chain-difference">

@@ -7,7 +7,6 @@ import { DataTable } from '../../ui/data-table.tsx'
 import { count, grouped, visible, wallMs } from '../../ui/format.ts'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
-import { BottomTabs } from './bottom-tabs.tsx'
 import { CONSUMER_VERDICTS, type ConsumerRow, consumerRows, standingOf } from './consumers.ts'
 import type { PartitionScreenState } from './use-partition.ts'
 
@@ -31,7 +30,7 @@ export function ConsumersPane({ state }: { state: PartitionScreenState }) {
       case 'at_end':
         return 'at the end'
       case 'behind':
-        return `${count(found.by.toString(), 'message')} behind`
+        return `${count(found.by.toString(), 'offset')} behind`
       case 'below_earliest':
         return `below the earliest: goes on at ${grouped(first)}, ${grouped(found.skips)} offsets are gone`
       case 'beyond':
@@ -45,11 +44,10 @@ export function ConsumersPane({ state }: { state: PartitionScreenState }) {
       testId="consumers"
       actions={
         <span className="push">
-          <Age atMs={own?.data ? wallMs(own.data.reporter.takenWallUs) : undefined} by={`files of node-${node}`} />
+          <Age atMs={own?.data ? wallMs(own.data.reporter.takenWallUs) : undefined} by={`node-${node}`} />
         </span>
       }
     >
-      <BottomTabs state={state} />
       {answers.every(answer => answer.loading) && <Skeleton what="stored offsets" rows={4} />}
       {failed.map(({ node: id, error }) => (
         <Problem key={id} error={error} what={`The files of node-${id} could not be read`} />
@@ -113,7 +111,7 @@ export function ConsumersPane({ state }: { state: PartitionScreenState }) {
                 )
               },
             })),
-            { id: 'standing', head: `On node-${node}`, data: standing },
+            { id: 'standing', head: `On node-${node}`, wrap: true, data: standing },
           ]}
         />
       )}

@@ -19,6 +19,7 @@ import { nodeState } from '../../ui/states.ts'
 import { situationOf } from '../cluster/situation.ts'
 import { BatchPane } from './batch-pane.tsx'
 import { BatchesPane } from './batches-pane.tsx'
+import { BottomTabs } from './bottom-tabs.tsx'
 import { ChainPicture } from './chain-picture.tsx'
 import { ChainTable } from './chain-table.tsx'
 import { ComparePane } from './compare-pane.tsx'
@@ -31,7 +32,7 @@ import './partition.css'
 
 export default function PartitionScreen() {
   const state = usePartitionScreen()
-  const { group, view, now } = state
+  const { group, view, now, search } = state
   const known = group !== undefined && view.groups.has(group)
   return (
     <>
@@ -42,7 +43,7 @@ export default function PartitionScreen() {
           <>
             <Now words={situationOf(view, group, now)} />
             <ChainPane state={state} />
-            <div className="bottom inner-scroll">
+            <div className={`bottom inner-scroll${search.pane === undefined ? '' : ' tall'}`}>
               <LeftPane state={state} />
               <IndexPane state={state} />
               <RightPane state={state} />
@@ -289,28 +290,25 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
       {chains.length === 0 && <p className="note">No node runs: start one, and its files are read.</p>}
       {chains.some(item => item.data) && !hasSegments && <NoSegments />}
       {hasSegments && segment && !table && (
-        <>
-          <ChainPicture
-            nodes={nodes}
-            chosen={node}
-            segment={segment.startOffset}
-            index={index?.startOffset === segment.startOffset ? index : undefined}
-            lens={lens}
-            batch={batch?.positionBytes}
-            onSegment={start =>
-              change({ seg: start, batch: undefined, offset: undefined, from: undefined, field: undefined })
-            }
-            onBatch={chosen =>
-              change({
-                seg: segment.startOffset,
-                batch: String(chosen.positionBytes),
-                from: String(lens.from),
-                span: String(lens.span),
-              })
-            }
-          />
-          <LensBar state={state} following={following} />
-        </>
+        <ChainPicture
+          nodes={nodes}
+          chosen={node}
+          segment={segment.startOffset}
+          index={index?.startOffset === segment.startOffset ? index : undefined}
+          lens={lens}
+          batch={batch?.positionBytes}
+          onSegment={start =>
+            change({ seg: start, batch: undefined, offset: undefined, from: undefined, field: undefined })
+          }
+          onBatch={chosen =>
+            change({
+              seg: segment.startOffset,
+              batch: String(chosen.positionBytes),
+              from: String(lens.from),
+              span: String(lens.span),
+            })
+          }
+        />
       )}
       {hasSegments && table && (
         <ChainTable
@@ -320,9 +318,24 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
           onSegment={start => change({ seg: start, batch: undefined, from: undefined })}
         />
       )}
+      {hasSegments && isEmpty(chains) && (
+        <p className="note" data-testid="no-messages">
+          <b>No message yet.</b> The file is there and has no byte: write a message below, or start the load.
+        </p>
+      )}
+      <div className="underbar">
+        {hasSegments && segment && !table && <LensBar state={state} following={following} />}
+        <span className="push" />
+        <BottomTabs state={state} />
+      </div>
     </Pane>
   )
 }
+
+/** Every node that has answered says that it holds nothing, in files or in memory. */
+const isEmpty = (chains: PartitionScreenState['chains']): boolean =>
+  chains.some(({ data }) => data) &&
+  chains.every(({ data }) => !data || (data.journal.batches === 0 && data.segments.every(({ empty }) => empty)))
 
 /** Zoom and pan by buttons and by number: nothing on this screen needs a drag. */
 function LensBar({ state, following }: { state: PartitionScreenState; following: boolean }) {

@@ -15,7 +15,6 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
-import { BottomTabs } from './bottom-tabs.tsx'
 import { microsOf, polledWords, questionOf } from './poll.ts'
 import type { PartitionScreenState } from './use-partition.ts'
 import { WriteForm } from './write-form.tsx'
@@ -28,7 +27,7 @@ const NAMES: Readonly<Record<PollStrategyName, string>> = {
   next: 'Next',
 }
 /** Bytes of a payload in a cell. */
-const CELL_BYTES = 12
+const CELL_BYTES = 8
 
 export function PollPane({ state }: { state: PartitionScreenState }) {
   const { search, change, node, at } = state
@@ -66,7 +65,6 @@ export function PollPane({ state }: { state: PartitionScreenState }) {
         )
       }
     >
-      <BottomTabs state={state} />
       <PollForm
         key={JSON.stringify(question)}
         question={question}
@@ -110,26 +108,32 @@ export function PollPane({ state }: { state: PartitionScreenState }) {
                   { id: 'offset', head: 'offset', align: 'n', data: row => BigInt(row.offset) },
                   { id: 'bytes', head: 'bytes', align: 'n', data: row => row.payloadBytes },
                   {
-                    id: 'payloadHex',
+                    id: 'payload',
                     head: 'Payload',
                     align: 'm',
-                    data: row => (row.payload.length === row.payloadBytes ? row.payloadHex : null),
                     cell: row => <span className="num">{firstBytes(row.payloadHex, row.payloadBytes)}</span>,
                   },
                   {
                     id: 'text',
                     head: 'As text',
-                    data: row => asText(row.payload, 120, row.payloadBytes),
                     cell: row => <span className="payload">{asText(row.payload, 60, row.payloadBytes)}</span>,
                   },
                   {
                     id: 'timestampUs',
                     head: 'Timestamp',
                     align: 'm',
-                    data: row => BigInt(row.timestampUs),
                     cell: row => timestamp(row.timestampUs),
                   },
-                  { id: 'id', head: 'Id', align: 'm', data: row => row.id },
+                ]}
+                fileColumns={[
+                  { id: 'offset', data: row => BigInt(row.offset) },
+                  { id: 'bytes', data: row => row.payloadBytes },
+                  { id: 'payloadHex', data: row => (row.payload.length === row.payloadBytes ? row.payloadHex : null) },
+                  { id: 'userHeadersHex', data: row => row.headersHex },
+                  { id: 'timestampUs', data: row => BigInt(row.timestampUs) },
+                  { id: 'originTimestampUs', data: row => BigInt(row.originTimestampUs) },
+                  { id: 'id', data: row => row.id },
+                  { id: 'checksum', data: row => row.checksum },
                 ]}
               />
             </div>
