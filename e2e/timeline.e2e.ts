@@ -1,5 +1,6 @@
 import { expect, test } from '@playwright/test'
 import { type ConsoleProcess, startConsole } from './console-process.ts'
+import { save, saveJson } from './saved.ts'
 
 let running: ConsoleProcess | undefined
 test.afterEach(async () => {
@@ -47,11 +48,11 @@ test('an election is read in space and time, by keyboard, and its address keeps 
 
   // the address is the document
   const url = page.url()
-  const told = await page.getByTestId('spoken').textContent()
+  const spoken = await page.getByTestId('spoken').textContent()
   await page.reload()
   await expect(page.getByTestId('event-kind')).toHaveAttribute('data-kind', /_view_change_received$/)
   expect(page.url()).toBe(url)
-  expect((await page.getByTestId('spoken').textContent())?.split(', event')[0]).toBe(told?.split(', event')[0])
+  expect((await page.getByTestId('spoken').textContent())?.split(', event')[0]).toBe(spoken?.split(', event')[0])
 
   // a stretch of it, in the address as well
   const marks = page.getByTestId('mark')
@@ -66,11 +67,13 @@ test('an election is read in space and time, by keyboard, and its address keeps 
   await page.getByTestId('span').click()
   await expect.poll(() => marks.count()).toBeGreaterThanOrEqual(all)
 
-  // step by message: back from now, the first that is found is one of those frames
+  // step by message: back from now, the first that is found is one of those frames, and no heartbeat that has no news
   await page.keyboard.press('<')
   await expect(page).toHaveURL(/[?&]at=\d+/)
   const at = Number(new URL(page.url()).searchParams.get('at')!.split('.')[0])
-  expect((await recorded(running)).find(event => event.consoleSeq === at)).toMatchObject({
+  const told = await recorded(running)
+  expect(told.findLast(event => event.kind === 'heartbeat_received')!.consoleSeq).toBeGreaterThan(at)
+  expect(told.find(event => event.consoleSeq === at)).toMatchObject({
     kind: expect.stringMatching(/^(start_view|do_view|view_adopted)/),
     link: { id: expect.stringMatching(/^[12]>[12]#/) },
   })
@@ -79,17 +82,93 @@ test('an election is read in space and time, by keyboard, and its address keeps 
   await expect(page).not.toHaveURL(/at=/)
   await expect(situation).not.toContainText('as of')
 
-  // the same events as rows
+  // the same events as rows, and as a file: as they are found, to the last
   await page.getByRole('button', { name: 'Table' }).click()
   await expect(page.getByTestId('event-row').first()).toHaveAttribute('data-kind', /_view_change_received$/)
+  const votes = await saveJson(page, 'events')
+  expect(votes.rowCount).toBeGreaterThan(1)
+  expect(votes.rows.every(row => /_view_change_received$/.test(String(row.kind)))).toBe(true)
+
+  // a search that finds nothing says so first, and its file is a header alone; so do kinds of which nothing happened
+  await page.getByTestId('find').fill('view:999')
+  await expect(situation).toContainText(/None of \d+ events is found by "view:999"/)
+  expect(await save(page, 'events', 'CSV')).toBe('time,node,boot,seq,kind,words,group,view,op,commit\r\n')
+  expect(await saveJson(page, 'events')).toMatchObject({ rowCount: 0, rows: [] })
+  await page.goto(`${running.origin}/timeline?kinds=flow&to=1`)
+  await expect(situation).toContainText('No event of these kinds has reached this tab')
+})
+
+test('while the timeline is open every prepare and acknowledgement is told, and steps by message come to each', async ({
+  page,
+}) => {
+  running = await startConsole()
+  await page.goto(running.url)
+  await expect(page.getByTestId('situation')).toContainText('all 3 nodes agree')
+  const asked = [0, 1, 2].map(node =>
+    page.waitForResponse(answer => answer.url().includes(`/api/nodes/${node}/watch/`)),
+  )
+  await page.goto(`${running.origin}/timeline?kinds=flow`)
+  for (const answer of await Promise.all(asked)) expect(answer.status()).toBe(200)
+
+  // A group hears within some ticks that it is watched: after the first stream whose prepare is told, all is.
+  const frames = async () =>
+    (await recorded(running!)).filter(event => event.link !== undefined && !event.kind.startsWith('heartbeat_'))
+  let made = 0
+  await expect(async () => {
+    made += 1
+    expect((await running!.post('/api/streams', { name: `s${made}` })).status).toBe(200)
+    expect((await frames()).some(event => event.data.command === 'Prepare')).toBe(true)
+  }).toPass({ intervals: [250], timeout: 20_000 })
+  const before = (await recorded(running)).at(-1)!.consoleSeq
+  expect((await running.post('/api/streams', { name: 'the-one' })).status).toBe(200)
+
+  // op by op: the primary sends one prepare, it goes round, and each that took it acknowledges it; both ends of each frame
+  const ends = async () => {
+    const later = (await frames()).filter(event => event.consoleSeq > before && event.op !== undefined)
+    const op = later.find(event => event.data.command === 'Prepare')?.op
+    return later
+      .filter(event => event.op === op)
+      .map(
+        event =>
+          `${event.kind === 'prepare_acked' ? 'PrepareOk' : event.data.command} ${event.link!.id.split('#')[0]} ${event.link!.dir}`,
+      )
+      .sort()
+  }
+  const both = (frame: string) => [`${frame} in`, `${frame} out`]
+  await expect.poll(ends).toEqual(['Prepare 0>1', 'Prepare 1>2', 'PrepareOk 1>0', 'PrepareOk 2>0'].flatMap(both))
+
+  // they are drawn between their lanes, each with both ends, and the page says that none is left out
+  for (const name of ['Prepare', 'PrepareOk'])
+    await expect(page.locator(`[data-testid=message][data-name=${name}][data-by=frame]`).last()).toBeAttached()
+  const share = page.getByTestId('flow-share')
+  await expect(share).toContainText(/every prepare and acknowledgement shown|all since/)
+
+  // and stepping back by message comes to every one of them, none passed over
+  await page.keyboard.press('<')
+  await expect(page).toHaveURL(/[?&]at=\d+/)
+  const here = () => Number(new URL(page.url()).searchParams.get('at')?.split('.')[0] ?? 0)
+  const stops = (await frames()).map(event => event.consoleSeq)
+  for (let at = here(); at > before; at = here()) {
+    expect(stops).toContain(at)
+    await page.keyboard.press('<')
+    await expect.poll(here).toBe(stops.findLast(stop => stop < at))
+  }
 })
 
 /** Every event that the console has recorded so far. */
-async function recorded(from: ConsoleProcess): Promise<{ consoleSeq: number; kind: string; link?: { id: string } }[]> {
+async function recorded(from: ConsoleProcess): Promise<Recorded[]> {
   const text = await (await fetch(`${from.origin}/api/recordings/current/lines`)).text()
   const lines = text.trim().split('\n')
   return lines.flatMap(line => {
     const { event, data } = JSON.parse(line)
     return event === 'batch' ? data : []
   })
+}
+
+interface Recorded {
+  readonly consoleSeq: number
+  readonly kind: string
+  readonly op?: string
+  readonly data: { readonly command?: string }
+  readonly link?: { readonly id: string; readonly dir: 'in' | 'out' }
 }

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { type ConsoleProcess, startConsole } from './console-process.ts'
 import { writeThrough } from './one-door.ts'
+import { save } from './saved.ts'
 
 let running: ConsoleProcess | undefined
 test.afterEach(async () => {
@@ -135,14 +135,6 @@ test('the votes of an election are held at the links and let go one by one', asy
   await expect(page.getByTestId('votes-gate')).toHaveAttribute('data-holding', 'false')
   await expect(held).toHaveCount(0)
 })
-
-/** What a person who saves a table gets. */
-async function save(page: Page, name: string, kind: 'CSV' | 'JSON'): Promise<string> {
-  const saved = page.waitForEvent('download')
-  await page.getByRole('button', { name: `Save ${name} as a file` }).click()
-  await page.getByRole('menuitem', { name: new RegExp(`^${kind}`) }).click()
-  return readFileSync((await (await saved).path())!, 'utf8')
-}
 
 /** Lets the vote go that waits longest. Returns its name. */
 async function letNextGo(): Promise<string> {

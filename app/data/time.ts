@@ -26,7 +26,8 @@ const TURNS = new Set([
 ])
 const STOPS: Readonly<Record<Exclude<Step, 'tick'>, (kind: string, fact: boolean, framed: boolean) => boolean>> = {
   event: (_kind, fact) => fact,
-  message: (_kind, _fact, framed) => framed,
+  // A heartbeat that moved nothing is told as one, and is no step of anything.
+  message: (kind, _fact, framed) => framed && !kind.startsWith('heartbeat_'),
   turn: kind => TURNS.has(kind),
 }
 

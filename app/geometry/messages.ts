@@ -58,6 +58,8 @@ const FRAME_NAMES: ByKind<string> = byKind({
   start_view_sent: 'StartView',
   view_adopted: 'StartView',
   prepare_acked: 'PrepareOk',
+  heartbeat_sent: 'Commit',
+  heartbeat_received: 'Commit',
   forward_sent: 'Forward',
   forward_taken: 'Forward',
   forward_accepted: 'ForwardResult',

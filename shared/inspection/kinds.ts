@@ -128,6 +128,8 @@ export const EVENT_KINDS = {
   frame_dropped: flow('consensus', 'A frame to node-{peer} was dropped: not connected, or its queue is full', 'peer'),
   frame_sent: flow('consensus', '{command}[ of op {op}] sent to node-{peer}', 'command', 'peer'),
   frame_received: flow('consensus', '{command}[ of op {op}] taken from node-{peer}', 'command', 'peer'),
+  heartbeat_sent: flow('consensus', 'Heartbeat sent to node-{peer}', 'command', 'peer'),
+  heartbeat_received: flow('consensus', 'Heartbeat of node-{peer} without news', 'command', 'peer'),
   request_received: flow('consensus', 'Request received', 'client', 'request', 'operation'),
   prepare_queued: flow('consensus', 'Prepare {op} queued', 'client', 'operation', 'pipeline'),
   prepare_acked: flow(

@@ -16,6 +16,8 @@ export interface TracedFrame {
   readonly op: bigint | undefined
 }
 
+type FrameKind = 'frame_sent' | 'frame_received' | 'heartbeat_sent' | 'heartbeat_received'
+
 export class Events {
   private readonly sink: EventSink
 
@@ -80,7 +82,7 @@ export class Events {
   }
 
   /** A frame of everyday traffic at one of its ends; like a note of flow, told only while the group's flow is. */
-  frame(group: ConsensusGroup, kind: 'frame_sent' | 'frame_received', frame: TracedFrame, link?: LinkMark): void {
+  frame(group: ConsensusGroup, kind: FrameKind, frame: TracedFrame, link?: LinkMark): void {
     const { command, peer, op } = frame
     this.flow(group, kind, { command, peer }, { ...(op !== undefined && { op: op.toString() }), ...(link && { link }) })
   }

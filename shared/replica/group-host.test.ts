@@ -26,16 +26,20 @@ const IN: LinkMark = { id: '2>1#a', ordinal: 4, dir: 'in' }
 function told(
   actions: GroupAction[],
   feed: { command: number; mark?: LinkMark },
-  { connected = true, flows = false } = {},
+  { connected = true, flows = false, moves = false } = {},
 ): EventDraft[] {
   const drafts: EventDraft[] = []
   let asked = 0
+  let commitMax = 9n
   const group = {
     config: { plane: 'metadata', group: 0n },
-    step: () => actions,
+    step: () => {
+      if (moves) commitMax += 1n
+      return actions
+    },
     setFlowNotes: () => {},
     quietTicks: () => 0,
-    snapshot: () => ({ view: 3, logView: 2, commitMax: 9n }),
+    snapshot: () => ({ view: 3, logView: 2, commitMax }),
   } as unknown as ConsensusGroup
   // Whoever asked once is not asked again for each event: a sample of a sample would be another one than it says.
   const wantsFlow = () => flows && asked++ === 0
@@ -91,7 +95,15 @@ describe('the frames of everyday traffic, while their group is watched', () => {
       ['frame_received', 'flow', 'Prepare', OP.toString(), IN],
       ['frame_sent', 'flow', 'Prepare', OP.toString(), OUT],
     ])
-    expect(kinds(told([], { command: Command.Commit, mark: IN }, { flows: true }))).toEqual([
+  })
+
+  it('tell a heartbeat as one, but for one that moves the commit point of who took it', () => {
+    const feed = { command: Command.Commit, mark: IN }
+    expect(kinds(told([send(Command.Commit)], feed, { flows: true }))).toEqual([
+      ['heartbeat_received', 'flow', 'Commit', undefined, IN],
+      ['heartbeat_sent', 'flow', 'Commit', undefined, OUT],
+    ])
+    expect(kinds(told([], feed, { flows: true, moves: true }))).toEqual([
       ['frame_received', 'flow', 'Commit', undefined, IN],
     ])
   })

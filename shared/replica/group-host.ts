@@ -95,9 +95,10 @@ export class GroupHost {
       for (let at = 0; at < this.queue.length; at++) {
         const { event, mark } = this.queue[at]!
         const received = mark && event.kind === 'frame' ? toldFrame(event.bytes)?.received : undefined
+        const commit = this.flows ? this.told.snapshot().commitMax : undefined
         const actions = this.told.step(event)
-        if (this.flows && event.kind === 'frame' && !actions.some(action => tells(action, received)))
-          this.events.frame(this.told, 'frame_received', { ...frameNames(event.bytes), peer: event.from }, mark)
+        if (commit !== undefined && event.kind === 'frame' && !actions.some(action => tells(action, received)))
+          this.received(event, mark, commit)
         for (const action of actions) {
           if (action.kind === 'note')
             this.events.note(this.told, action.note, action.note.kind === received ? mark : undefined)
@@ -163,6 +164,14 @@ export class GroupHost {
     }
   }
 
+  /** @param before the commit point that was known before the frame came: a heartbeat that moves it is more than one */
+  private received(event: Extract<GroupEvent, { kind: 'frame' }>, mark: LinkMark | undefined, before: Op): void {
+    const names = frameNames(event.bytes)
+    const beat = isBeat(names) && this.told.snapshot().commitMax === before
+    const kind = beat ? 'heartbeat_received' : 'frame_received'
+    this.events.frame(this.told, kind, { ...names, peer: event.from }, mark)
+  }
+
   private send(to: ReplicaId, frame: Uint8Array): void {
     // A frame that does not leave is a lost frame: timers repair it.
     if (!this.links.send(to, frame)) {
@@ -173,10 +182,13 @@ export class GroupHost {
     if (kind === undefined && !this.flows) return
     // Where links count their frames, both ends of a vote can be told apart from its repeats.
     const link = this.links.lastSent?.(to)
-    if (kind === undefined) this.events.frame(this.told, 'frame_sent', { ...frameNames(frame), peer: to }, link)
-    else this.events.group(this.told, kind, 'fact', { peer: to }, link ? { link } : {})
+    if (kind === undefined) {
+      const names = frameNames(frame)
+      this.events.frame(this.told, isBeat(names) ? 'heartbeat_sent' : 'frame_sent', { ...names, peer: to }, link)
+    } else this.events.group(this.told, kind, 'fact', { peer: to }, link ? { link } : {})
   }
 }
 
+const isBeat = ({ command }: { readonly command: string }): boolean => command === 'Commit'
 const tells = (action: GroupAction, kind: string | undefined): boolean =>
   kind !== undefined && action.kind === 'note' && action.note.kind === kind

@@ -2,7 +2,7 @@
 import { kindSpec } from '../../../shared/inspection/kinds.ts'
 import type { GlyphName, StateColour } from '../../ui/glyph.tsx'
 
-export const FAMILIES = ['elections', 'repair', 'processes', 'disk', 'clients', 'flow'] as const
+export const FAMILIES = ['elections', 'repair', 'processes', 'disk', 'clients', 'flow', 'beats'] as const
 export type Family = (typeof FAMILIES)[number]
 /** What a person comes for first; the rest is everyday traffic. */
 export const FAMILIES_AT_FIRST: readonly Family[] = ['elections', 'repair', 'processes']
@@ -16,6 +16,7 @@ export const FAMILY_LOOK: Readonly<
   disk: { word: 'Disk', glyph: 'commit', colour: 'backup' },
   clients: { word: 'Clients', glyph: 'request', colour: 'backup' },
   flow: { word: 'Prepares, commits', glyph: 'prepare', colour: 'backup' },
+  beats: { word: 'Heartbeats', glyph: 'request', colour: 'backup' },
 }
 
 const REPAIR = /^(repair|transfer|log_left|jump_|truncated|checkpoint)/
@@ -24,6 +25,7 @@ export function familyOf(kind: string): Family {
   const spec = kindSpec(kind)
   if (!spec) return 'processes'
   if (kind.startsWith('link_')) return 'processes'
+  if (kind.startsWith('heartbeat_') && spec.class === 'flow') return 'beats'
   if (spec.class === 'flow') return 'flow'
   if (spec.source === 'consensus' && spec.routine) return 'elections'
   if (spec.routine || kind === 'request_refused') return 'clients'

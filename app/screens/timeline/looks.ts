@@ -23,6 +23,8 @@ const OWN: Readonly<Record<string, Pick<Look, 'glyph' | 'colour'>>> = {
   prepare_acked: { glyph: 'prepareok', colour: 'backup' },
   frame_sent: { glyph: 'request', colour: 'backup' },
   frame_received: { glyph: 'request', colour: 'backup' },
+  heartbeat_sent: { glyph: 'request', colour: 'backup' },
+  heartbeat_received: { glyph: 'request', colour: 'backup' },
   frame_dropped: { glyph: 'drop', colour: 'danger' },
   link_frame_dropped: { glyph: 'drop', colour: 'danger' },
   link_frame_held: { glyph: 'lock', colour: 'change' },
