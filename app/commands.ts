@@ -7,6 +7,7 @@ import type { NodeAction, ProcessState } from '../shared/inspection/api.ts'
 import { ACTION_NAMES, actOnLoad, actOnNode } from './data/actions.ts'
 import { addBookmark } from './data/bookmarks.ts'
 import { createCell } from './data/cell.ts'
+import { askToReset, askToWipe, CLUSTER_SIZES } from './data/confirming.ts'
 import { asOf, paused, resumeView, retryNow, shown, sourceKind, togglePause } from './data/store.ts'
 import { STEP_NAMES, type Step, step, togglePlay } from './data/time.ts'
 import { isViewer, token } from './data/token.ts'
@@ -42,9 +43,9 @@ export const possibleActs: Readonly<Record<ProcessState, readonly NodeAction[]>>
   starting: ['kill', 'terminate'],
   running: ['kill', 'terminate', 'pause'],
   paused: ['kill', 'resume'],
-  stopped: ['start'],
-  crashed: ['start'],
-  refused: ['start'],
+  stopped: ['start', 'wipe'],
+  crashed: ['start', 'wipe'],
+  refused: ['start', 'wipe'],
 }
 
 const STEP_KEYS: readonly (readonly [Step, string, string])[] = [
@@ -133,11 +134,19 @@ export function commandList(go: Go): Command[] {
         id: `node.${node.id}.${action}`,
         group: 'Nodes',
         name: `${ACTION_NAMES[action]} node-${node.id}`,
-        run: () => void actOnNode(node.id, action),
+        run: () => (action === 'wipe' ? askToWipe(node.id) : void actOnNode(node.id, action)),
         blocked: forbidden,
       })
     }
   }
+  for (const nodes of CLUSTER_SIZES)
+    list.push({
+      id: `cluster.reset.${nodes}`,
+      group: 'Nodes',
+      name: `Start the cluster anew with ${nodes === 1 ? 'one node' : `${nodes} nodes`}`,
+      run: () => askToReset(nodes),
+      blocked: forbidden,
+    })
   const state = view.load?.state ?? 'idle'
   const runs = state === 'running' || state === 'starting'
   list.push({

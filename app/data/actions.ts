@@ -13,6 +13,7 @@ import {
   type LoadCommand,
   loadState,
   type NodeAction,
+  resetResult,
   writeResult,
 } from '../../shared/inspection/api.ts'
 import { type LinkAction, linksAnswer } from '../../shared/inspection/links.ts'
@@ -88,6 +89,18 @@ export async function actOnNode(node: number, action: NodeAction): Promise<void>
           ? { label: 'Resume it', run: () => void actOnNode(node, 'resume') }
           : undefined,
   })
+}
+
+/** A new console run follows: this tab finds it by itself, and begins anew. */
+export async function resetCluster(nodes: 1 | 3 | 5): Promise<void> {
+  const key = newKey()
+  const { run } = shown.get().view
+  const made = await perform(
+    ['reset'],
+    () => liveSource.act('/api/clusters/current/reset', { nodes, ...(run !== undefined && { run }) }, resetResult, key),
+    'Start anew',
+  ).catch(() => undefined)
+  if (made) toast({ tone: 'plain', words: `Starts anew with ${nodes === 1 ? 'one node' : `${nodes} nodes`}.` })
 }
 
 export async function actOnLoad(command: LoadCommand): Promise<void> {

@@ -2,6 +2,7 @@ import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { commandList, explainOpen, type Go, helpOpen, paletteOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
+import { confirming } from '../data/confirming.ts'
 import { addressNotes, dismissAddressNotes } from '../data/notices.ts'
 import { asOf, connection, resumeView, sourceKind } from '../data/store.ts'
 import { holeAt } from '../data/time.ts'
@@ -20,6 +21,7 @@ import { TopBar } from './top-bar.tsx'
 
 const Palette = lazy(() => import('./palette.tsx'))
 const Help = lazy(() => import('./help.tsx'))
+const Confirm = lazy(() => import('../ui/confirm.tsx'))
 const Explain = lazy(() => import('../explain/explain.tsx'))
 
 export function Shell() {
@@ -137,6 +139,7 @@ function Sheets(props: { commands: () => Command[] }) {
   const palette = useCell(paletteOpen)
   const help = useCell(helpOpen)
   const explain = useCell(explainOpen)
+  const asked = useCell(confirming, value => value !== undefined)
   const [wanted, setWanted] = useState({ palette: false, help: false })
   if ((palette && !wanted.palette) || (help && !wanted.help)) {
     setWanted({ palette: wanted.palette || palette, help: wanted.help || help })
@@ -145,6 +148,7 @@ function Sheets(props: { commands: () => Command[] }) {
     <Suspense fallback={null}>
       {wanted.palette && <Palette commands={palette ? props.commands() : []} />}
       {explain && <Explain onClose={() => explainOpen.set(false)} />}
+      {asked && <Confirm />}
       {wanted.help && <Help commands={help ? props.commands() : []} />}
     </Suspense>
   )

@@ -3,7 +3,7 @@
  * of processes are notes, not proof: a process counts as a node of this cluster only when pid, start time and the lock in
  * its data directory agree.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { EngineError } from '../../shared/bytes/errors.ts'
@@ -52,6 +52,8 @@ export function writeClusterFile(directory: string, file: ClusterFile): void {
   writeFileSync(`${path}.tmp`, `${JSON.stringify(file, undefined, 2)}\n`)
   renameSync(`${path}.tmp`, path)
 }
+
+export const removeClusterFile = (directory: string): void => rmSync(join(directory, CLUSTER_FILE), { force: true })
 
 const bad = (path: string, detail: string): EngineError =>
   new EngineError('BadClusterFile', `${path} is not a cluster file: ${detail}`, {

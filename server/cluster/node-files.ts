@@ -21,6 +21,9 @@ export const nodeFiles = (directory: string, replica: number): NodeFiles => ({
   logFile: join(directory, `${nodeName(replica)}.log`),
 })
 
+/** What the last boots of the node found on its disk, see server/console/disk. */
+export const bootsFileOf = (dataDirectory: string): string => `${dataDirectory}.boots.json`
+
 /** Which port `from` dials to reach `to`; a link proxy answers with its own. */
 export type PeerPort = (from: number, to: number, real: number) => number
 

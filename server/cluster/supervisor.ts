@@ -10,12 +10,18 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { EngineError } from '../../shared/bytes/errors.ts'
 import { type DirectoryLock, lockDirectory } from '../node/directory-lock.ts'
-import { type ClusterFile, type ClusterFileNode, readClusterFile, writeClusterFile } from './cluster-file.ts'
+import {
+  type ClusterFile,
+  type ClusterFileNode,
+  readClusterFile,
+  removeClusterFile,
+  writeClusterFile,
+} from './cluster-file.ts'
 import type { ClusterStatus, NodeStatus, Supervisor } from './contract.ts'
 import { chooseFreePorts, isFree } from './free-ports.ts'
 import { defaultEntry, type LaunchEntry, nodeArguments, nodeEnvironment } from './launcher.ts'
 import { ClusterLinks, type LinkPort } from './links/cluster-links.ts'
-import { type ExtraSettings, HOST, nodeFiles, writeNodeConfig } from './node-files.ts'
+import { bootsFileOf, type ExtraSettings, HOST, nodeFiles, writeNodeConfig } from './node-files.ts'
 import { NodeProcess, sleep } from './node-process.ts'
 
 export const SUPERVISOR_LOCK = 'console.lock'
@@ -269,6 +275,25 @@ export class LocalSupervisor implements Supervisor {
     if (this.closed) return
     this.closed = true
     if (stopNodes) await this.stopAll()
+    this.release()
+  }
+
+  /** Stops every node and removes the cluster with all its data: the next supervisor of the directory makes a new one. */
+  async destroy(): Promise<void> {
+    if (this.closed) throw closedError()
+    this.closed = true
+    await this.stopAll()
+    // The file first: without it nothing names what may be left of a removal that was cut short.
+    removeClusterFile(this.directory)
+    for (const { replica } of this.file.nodes) {
+      const { dataDirectory, configFile, logFile } = nodeFiles(this.directory, replica)
+      for (const path of [dataDirectory, configFile, logFile, `${logFile}.1`, bootsFileOf(dataDirectory)])
+        rmSync(path, { recursive: true, force: true })
+    }
+    this.release()
+  }
+
+  private release(): void {
     clearInterval(this.looker)
     for (const process of this.processes) process.release()
     this.proxies?.close()

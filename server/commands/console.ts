@@ -54,53 +54,63 @@ function portNumber(text: string): number {
 
 /** Runs until SIGINT or SIGTERM; answers the exit status. */
 export async function runConsole(options: ConsoleCommandOptions, say: (line: string) => void): Promise<number> {
-  const [{ openSupervisor }, { isReadOnly, ROOT, serveConsole }, { EngineError }, leftRun, { endLeftCommands }] =
-    await Promise.all([
-      import('../cluster/supervisor.ts'),
-      import('../console/serve.ts'),
-      import('../../shared/bytes/errors.ts'),
-      import('../drills/left-run.ts'),
-      import('../drills/command-runs.ts'),
-    ])
+  const [
+    { openSupervisor },
+    { isReadOnly, newTokens, ROOT, serveConsole },
+    { EngineError },
+    leftRun,
+    { endLeftCommands },
+  ] = await Promise.all([
+    import('../cluster/supervisor.ts'),
+    import('../console/serve.ts'),
+    import('../../shared/bytes/errors.ts'),
+    import('../drills/left-run.ts'),
+    import('../drills/command-runs.ts'),
+  ])
   const directory = resolve(options.data)
   const readOnly = isReadOnly(options.host, options.readOnly)
   const asked = untilSignal()
+  const tokens = newTokens()
+  let { nodes, port } = options
   try {
-    const supervisor = await openSupervisor({
-      directory,
-      root: ROOT,
-      ...(options.nodes !== undefined && { nodes: options.nodes }),
-    })
-    for (const id of supervisor.adopted) {
-      const node = supervisor.status().nodes[id]!
-      say(`node-${id} was running already (pid ${node.pid}); it is adopted`)
+    for (let first = true; ; first = false) {
+      const supervisor = await openSupervisor({ directory, root: ROOT, ...(nodes !== undefined && { nodes }) })
+      for (const id of supervisor.adopted) {
+        const node = supervisor.status().nodes[id]!
+        say(`node-${id} was running already (pid ${node.pid}); it is adopted`)
+      }
+      let running: Awaited<ReturnType<typeof serveConsole>>
+      let reset: (nodes: number) => void = () => {}
+      const anew = new Promise<number>(done => {
+        reset = done
+      })
+      try {
+        const ended = first ? await leftRun.endLeftRun(leftRun.drillDirectory(directory)) : undefined
+        const left = [...(ended ? [leftRun.leftRunWords(ended)] : []), ...(first ? await endLeftCommands() : [])]
+        for (const words of left) say(words)
+        const leftDrill = left.length > 0 ? left.join(' ') : undefined
+        running = await serveConsole({ supervisor, host: options.host, port, readOnly, say, leftDrill, tokens, reset })
+      } catch (error) {
+        await supervisor.close({ stopNodes: false })
+        throw error
+      }
+      port = running.port
+      if (first) {
+        say(`Quorumscope  ${running.url}`)
+        if (!readOnly) say(`to only look  ${running.viewerUrl}`)
+        say(`cluster in ${directory}${readOnly ? ', read-only' : ''}; Ctrl-C stops it`)
+      }
+      const starting = startNodes(supervisor, say)
+      nodes = await Promise.race([asked, anew])
+      if (nodes === undefined) {
+        await stop(running, starting, supervisor, say)
+        return ExitStatus.Clean
+      }
+      say(`starting anew, nodes: ${nodes}`)
+      await running.close()
+      await starting
+      await supervisor.destroy()
     }
-    let running: Awaited<ReturnType<typeof serveConsole>>
-    try {
-      const ended = await leftRun.endLeftRun(leftRun.drillDirectory(directory))
-      const left = [...(ended ? [leftRun.leftRunWords(ended)] : []), ...(await endLeftCommands())]
-      for (const words of left) say(words)
-      const leftDrill = left.length > 0 ? left.join(' ') : undefined
-      running = await serveConsole({ supervisor, host: options.host, port: options.port, readOnly, say, leftDrill })
-    } catch (error) {
-      await supervisor.close({ stopNodes: false })
-      throw error
-    }
-    say(`Quorumscope  ${running.url}`)
-    if (!readOnly) say(`to only look  ${running.viewerUrl}`)
-    say(`cluster in ${directory}${readOnly ? ', read-only' : ''}; Ctrl-C stops it`)
-    const starting = startNodes(supervisor, say)
-    await asked
-    say('stopping; once more to leave the nodes running')
-    const pressedMs = performance.now()
-    const leave = () => {
-      if (performance.now() - pressedMs > ONE_PRESS_MS) process.exit(ExitStatus.Clean)
-    }
-    process.on('SIGINT', leave).on('SIGTERM', leave)
-    await running.close()
-    await starting
-    await supervisor.close({ stopNodes: true })
-    return ExitStatus.Clean
   } catch (error) {
     const { message, code = '' } = error as NodeJS.ErrnoException
     const advice = error instanceof EngineError ? error.context.advice : ADVICE[code]
@@ -113,6 +123,23 @@ export async function runConsole(options: ConsoleCommandOptions, say: (line: str
 
 type LocalSupervisor = Awaited<ReturnType<typeof import('../cluster/supervisor.ts')['openSupervisor']>>
 
+async function stop(
+  console: { close(): Promise<void> },
+  starting: Promise<void>,
+  supervisor: LocalSupervisor,
+  say: (line: string) => void,
+): Promise<void> {
+  say('stopping; once more to leave the nodes running')
+  const pressedMs = performance.now()
+  const leave = () => {
+    if (performance.now() - pressedMs > ONE_PRESS_MS) process.exit(ExitStatus.Clean)
+  }
+  process.on('SIGINT', leave).on('SIGTERM', leave)
+  await console.close()
+  await starting
+  await supervisor.close({ stopNodes: true })
+}
+
 /** A node that will not start does not end the console: its page says why. */
 async function startNodes(supervisor: LocalSupervisor, say: (line: string) => void): Promise<void> {
   try {
@@ -124,12 +151,12 @@ async function startNodes(supervisor: LocalSupervisor, say: (line: string) => vo
   }
 }
 
-function untilSignal(): Promise<void> {
+function untilSignal(): Promise<undefined> {
   return new Promise(done => {
     const stop = () => {
       process.off('SIGINT', stop)
       process.off('SIGTERM', stop)
-      done()
+      done(undefined)
     }
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)

@@ -59,6 +59,8 @@ export interface ConsoleOptions {
   readonly drillWorlds?: OpenWorlds
   /** What an earlier console had left of a drill and what became of it, in words. */
   readonly leftDrill?: string | undefined
+  /** Starts a new cluster of so many nodes in the place of this one; absent where nobody can. */
+  readonly reset?: ((nodes: number) => void) | undefined
   /** Told of each route as it is added, for tests. */
   readonly onRoute?: (route: { readonly method: string; readonly url: string }) => void
   readonly onError?: (error: Error) => void
@@ -126,7 +128,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
   })
 
   const routes = new Routes(app)
-  nodeRoutes(routes, hub, disk)
+  nodeRoutes(routes, hub, disk, options.reset)
   linkRoutes(routes, hub)
   inspectionRoutes(routes, hub, options.hash)
   forwardRoutes(routes, hub)

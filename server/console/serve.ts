@@ -26,7 +26,20 @@ export interface ServeOptions {
   readonly say: (line: string) => void
   /** What was left of a drill, see there. */
   readonly leftDrill?: string | undefined
+  readonly tokens: Tokens
+  /** See ConsoleOptions. */
+  readonly reset?: (nodes: number) => void
 }
+
+/** They outlive a run of the console when the cluster is started anew: pages that are open go on. */
+export interface Tokens {
+  readonly token: string
+  readonly viewerToken: string
+}
+export const newTokens = (): Tokens => ({
+  token: randomBytes(24).toString('base64url'),
+  viewerToken: VIEWER_PREFIX + randomBytes(24).toString('base64url'),
+})
 
 export interface RunningConsole {
   readonly console: ConsoleApp
@@ -40,8 +53,7 @@ export interface RunningConsole {
 }
 
 export async function serveConsole(options: ServeOptions): Promise<RunningConsole> {
-  const token = randomBytes(24).toString('base64url')
-  const viewerToken = VIEWER_PREFIX + randomBytes(24).toString('base64url')
+  const { token, viewerToken } = options.tokens
   const { host, readOnly, supervisor, say } = options
   const console = await buildConsole({
     supervisor,
@@ -51,6 +63,7 @@ export async function serveConsole(options: ServeOptions): Promise<RunningConsol
     page: findPage(),
     recordings: { directory: join(supervisor.status().directory, RECORDINGS_FOLDER) },
     leftDrill: options.leftDrill,
+    reset: options.reset,
     onError: error => say(`error: ${error.stack ?? error.message}`),
   })
   try {

@@ -99,6 +99,13 @@ export const actionResult = z.object({
 })
 export type ActionResult = z.infer<typeof actionResult>
 
+/** A new cluster in the place of the present one. `run`: of the console that is asked, so that a repeat finds it gone. */
+export const resetBody = z.object({
+  nodes: z.union([z.literal(1), z.literal(3), z.literal(5)]),
+  run: z.string().optional(),
+})
+export const resetResult = z.object({ nodes: z.number().int(), command: z.string() })
+
 /** `default`: acknowledged from memory of a majority. `eager`: acknowledged once on disk (enforce_fsync, threshold 1). */
 export const topicPolicy = z.enum(['default', 'eager'])
 export type TopicPolicy = z.infer<typeof topicPolicy>

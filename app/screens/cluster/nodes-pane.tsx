@@ -7,6 +7,7 @@ import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
 import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { possibleActs } from '../../commands.ts'
 import { ACTION_NAMES, actOnNode, useForbidden } from '../../data/actions.ts'
+import { askToReset, askToWipe, CLUSTER_SIZES } from '../../data/confirming.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age, STALE_MS, useNowSeconds } from '../../ui/age.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
@@ -62,9 +63,41 @@ export function NodesPane(props: {
           {ids.map(id => (
             <NodeCard key={id} view={props.view} group={props.group} id={id} detail={props.details.get(id)?.group} />
           ))}
+          <ResetCard size={ids.length} />
         </Scroll>
       )}
     </Pane>
+  )
+}
+
+/** The whole cluster, from nothing, with another number of nodes or the same. */
+function ResetCard({ size }: { size: number }) {
+  const forbidden = useForbidden()
+  const command = (nodes: number): string =>
+    `curl -X POST ${location.origin}/api/clusters/current/reset -H "authorization: Bearer $QUORUMSCOPE_TOKEN" -H 'content-type: application/json' -H "idempotency-key: $(date +%s%N)" -d '{"nodes":${nodes}}'`
+  return (
+    <section className="card" aria-label="Start anew">
+      <header className="card-head">
+        <h3>Start anew</h3>
+        <span className="label">all data goes, recordings stay</span>
+      </header>
+      <div className="acts">
+        {CLUSTER_SIZES.map(nodes => (
+          <ActButton
+            key={nodes}
+            name={`Start anew with ${nodes === 1 ? 'one node' : `${nodes} nodes`}`}
+            pendingKey={['reset']}
+            onAct={() => askToReset(nodes)}
+            why={forbidden}
+            className="btn small destructive"
+            testId={`reset-${nodes}`}
+          >
+            {count(nodes, 'node')}
+          </ActButton>
+        ))}
+        <CopyButton text={command(size)} label="Copy as command" icon className="iconbtn small push" />
+      </div>
+    </section>
   )
 }
 
@@ -168,7 +201,7 @@ export function NodeActs(props: { node: NodeView | undefined; id: number }) {
     state === 'paused'
       ? ['kill', 'resume']
       : state === 'stopped' || state === 'crashed' || state === 'refused'
-        ? ['start']
+        ? ['start', 'wipe']
         : SHOWN_ACTS
   return (
     <div className="acts">
@@ -177,14 +210,14 @@ export function NodeActs(props: { node: NodeView | undefined; id: number }) {
           key={action}
           name={`${ACTION_NAMES[action]} node-${props.id}`}
           pendingKey={['node', props.id, action]}
-          onAct={() => void actOnNode(props.id, action)}
+          onAct={() => (action === 'wipe' ? askToWipe(props.id) : void actOnNode(props.id, action))}
           why={
             forbidden ??
             (possible.includes(action)
               ? undefined
               : `A node that is ${state ?? 'not known'} cannot be asked to ${action}.`)
           }
-          className={`btn small${action === 'kill' ? ' destructive' : ''}${action === 'start' || action === 'resume' ? ' main-act' : ''}`}
+          className={`btn small${action === 'kill' || action === 'wipe' ? ' destructive' : ''}${action === 'start' || action === 'resume' ? ' main-act' : ''}`}
           testId={`${action}-${props.id}`}
         >
           <Glyph name={GLYPHS[action]} />

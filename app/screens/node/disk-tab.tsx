@@ -81,15 +81,21 @@ export function DiskTab({ id }: { id: number }) {
           </>
         }
         columns={[
-          { id: 'path', head: 'File', names: true, align: 'm', data: row => row.path },
-          size(
-            'bootBefore',
-            data.bootBeforeWallMs === null ? 'boot before' : `boot ${clockShort(data.bootBeforeWallMs)}`,
-          ),
-          size('lastBoot', data.lastBootWallMs === null ? 'last boot' : `boot ${clockShort(data.lastBootWallMs)}`),
-          change('sinceBefore', 'between them', row => sinceBefore(row, data)),
+          {
+            id: 'path',
+            head: 'File',
+            names: true,
+            data: row => row.path,
+            cell: row => <span className="nd-path">{visible(row.path)}</span>,
+          },
+          // Of a boot that nobody saw there is nothing to show.
+          ...(data.bootBeforeWallMs === null ? [] : [size('bootBefore', `boot ${clockShort(data.bootBeforeWallMs)}`)]),
+          ...(data.lastBootWallMs === null ? [] : [size('lastBoot', `boot ${clockShort(data.lastBootWallMs)}`)]),
+          ...(data.bootBeforeWallMs === null
+            ? []
+            : [change('sinceBefore', 'between them', row => sinceBefore(row, data))]),
           size('now', 'now'),
-          change('sinceLast', 'since', row => sinceLast(row, data)),
+          ...(data.lastBootWallMs === null ? [] : [change('sinceLast', 'since', row => sinceLast(row, data))]),
           {
             id: 'modified',
             head: 'written',

@@ -9,6 +9,7 @@ import type { Hash } from '../../../shared/bytes/hash.ts'
 import { FILE_ROWS_MAX, type FileRow, type FilesAnswer, fileState } from '../../../shared/inspection/files.ts'
 import { ExitStatus } from '../../../shared/storage/ports.ts'
 import type { NodeState, NodeStatus, Supervisor } from '../../cluster/contract.ts'
+import { bootsFileOf } from '../../cluster/node-files.ts'
 import { wallMs, wallUs } from '../wall.ts'
 import { type Listing, listFiles } from './list-files.ts'
 
@@ -102,11 +103,9 @@ export class DiskHistory {
 
 const same = (a: FileRow['now'], b: FileRow['now']): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-export const bootsFile = ({ dataDirectory }: Pick<NodeStatus, 'dataDirectory'>): string => `${dataDirectory}.boots.json`
-
 function readBoots(node: NodeStatus): Boots {
   try {
-    return bootFile.parse(JSON.parse(readFileSync(bootsFile(node), 'utf8'))).boots
+    return bootFile.parse(JSON.parse(readFileSync(bootsFileOf(node.dataDirectory), 'utf8'))).boots
   } catch {
     // None yet, or one that nobody can read: then nothing is known of earlier boots, and that is said.
     return []
@@ -115,7 +114,7 @@ function readBoots(node: NodeStatus): Boots {
 
 /** A disk that is full ends no console: the boots are known to this one then, and to none after it. */
 function writeBoots(node: NodeStatus, boots: Boots): void {
-  const path = bootsFile(node)
+  const path = bootsFileOf(node.dataDirectory)
   try {
     writeFileSync(`${path}.tmp`, JSON.stringify({ v: 1, boots }))
     renameSync(`${path}.tmp`, path)

@@ -9,6 +9,8 @@ import {
   currentCluster,
   type NodeAction,
   nodeAction,
+  resetBody,
+  resetResult,
 } from '../../../shared/inspection/api.ts'
 import { filesAnswer, logAnswer } from '../../../shared/inspection/files.ts'
 import type { Supervisor } from '../../cluster/contract.ts'
@@ -34,7 +36,8 @@ const ACTIONS: Record<
 /** Lines of a node's log in one answer. */
 const LOG_LINES_MAX = 1000
 
-export function nodeRoutes(routes: Routes, hub: Hub, disk: DiskHistory): void {
+/** @param reset starts a new cluster of so many nodes in the place of this one, and ends this console's run */
+export function nodeRoutes(routes: Routes, hub: Hub, disk: DiskHistory, reset?: (nodes: number) => void): void {
   const params = z.object({ id: nodeId })
 
   routes.add(
@@ -74,6 +77,30 @@ export function nodeRoutes(routes: Routes, hub: Hub, disk: DiskHistory): void {
       answer: filesAnswer,
     },
     ({ params }) => disk.files(hub.status(params.id)),
+  )
+
+  const resets = new IdempotentActions<true>()
+  routes.add(
+    {
+      method: 'POST',
+      path: '/api/clusters/current/reset',
+      summary: 'Stop every node, remove their data, and start a new cluster of 1, 3 or 5 nodes',
+      body: resetBody,
+      headers: { 'Idempotency-Key': 'A fresh random value; the same one when this very request is repeated.' },
+      answer: resetResult,
+    },
+    async ({ body: { nodes, run = hub.run }, request, reply }) => {
+      if (reset === undefined) throw new ConsoleError('CON_WRONG_STATE', 'This console cannot start a cluster anew.')
+      if (run !== hub.run) throw new ConsoleError('CON_WRONG_STATE', 'That cluster is gone: another one was started.')
+      const { repeated } = await resets.run(request.headers['idempotency-key'], `reset to ${nodes}`, async () => true)
+      // The answer first: the console that gives it ends.
+      if (!repeated) reply.raw.once('close', () => reset(nodes))
+      const { directory } = hub.supervisor.status()
+      return {
+        nodes,
+        command: `rm -r ${quoted(directory)}/node-*; npm start -- --nodes ${nodes} --data ${quoted(directory)}`,
+      }
+    },
   )
 
   const actions = new IdempotentActions<ClusterNode>()
