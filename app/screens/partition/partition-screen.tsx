@@ -17,6 +17,7 @@ import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
 import { nodeState } from '../../ui/states.ts'
 import { situationOf } from '../cluster/situation.ts'
+import { heardNodes, leftOverOf } from '../partitions/left-over.ts'
 import { BatchPane } from './batch-pane.tsx'
 import { BatchesPane } from './batches-pane.tsx'
 import { BottomTabs } from './bottom-tabs.tsx'
@@ -33,13 +34,14 @@ import './partition.css'
 export default function PartitionScreen() {
   const state = usePartitionScreen()
   const { group, view, now, search } = state
-  const known = group !== undefined && view.groups.has(group)
+  const found = group === undefined ? undefined : view.groups.get(group)
+  const known = found !== undefined && leftOverOf(heardNodes(view, now), found) === undefined
   return (
     <>
       <h1 className="sr">Partition</h1>
       <div className="screen pt">
         <Head state={state} />
-        {known ? (
+        {known && group !== undefined ? (
           <>
             <Now words={situationOf(view, group, now)} />
             <ChainPane state={state} />
@@ -433,6 +435,8 @@ function NoSegments() {
 
 function Unknown({ state }: { state: PartitionScreenState }) {
   const heard = state.view.nodes.size > 0
+  const found = state.group === undefined ? undefined : state.view.groups.get(state.group)
+  const left = found && leftOverOf(heardNodes(state.view, state.now), found)
   return (
     <section className="pane">
       {heard ? (
@@ -441,7 +445,10 @@ function Unknown({ state }: { state: PartitionScreenState }) {
             <b>
               No node reports partition {state.at.stream}.{state.at.topic}.{state.at.partition}.
             </b>{' '}
-            It may have been deleted, or its topic was never created. <Link to="/partitions">See all partitions</Link>
+            {left !== undefined && left.length > 0
+              ? `Only ${left.map(id => `node-${id}`).join(', ')}, not heard any more, spoke of it: its topic was deleted since, or those who run do not know of it yet.`
+              : 'It may have been deleted, or its topic was never created.'}{' '}
+            <Link to="/partitions">See all partitions</Link>
           </p>
         </div>
       ) : (

@@ -22,6 +22,7 @@ import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState, verdictLook } from '../../ui/states.ts'
 import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
+import { heardNodes, leftOverOf } from './left-over.ts'
 import { partitionsSituation } from './situation.ts'
 import './partitions.css'
 
@@ -51,9 +52,11 @@ export default function PartitionsScreen() {
   const ids = replicaIds(view)
   const sort: Sort = search.sort ?? 'group'
   const text = (search.q ?? '').toLowerCase()
+  const heardKey = heardNodes(view, now).join(' ')
+  const heard = useMemo(() => (heardKey === '' ? [] : heardKey.split(' ').map(Number)), [heardKey])
   const lines = useMemo(() => {
     const list = [...view.groups.values()]
-      .filter(group => group.group !== METADATA)
+      .filter(group => group.group !== METADATA && leftOverOf(heard, group) === undefined)
       .map((group): Line => {
         let next = 0n
         let lag = 0n
@@ -68,7 +71,7 @@ export default function PartitionsScreen() {
         line => text === '' || line.name.toLowerCase().includes(text) || groupName(line.group.group).startsWith(text),
       )
     return list.sort(ORDER[sort])
-  }, [view.groups, names, text, sort])
+  }, [view.groups, names, text, sort, heard])
   const change = (patch: Search<'partitions'>): void =>
     void navigate({ to: '/partitions', search: old => ({ ...old, ...patch }) as Search<'partitions'>, replace: true })
   const box = useRef<HTMLElement>(null)
@@ -79,7 +82,8 @@ export default function PartitionsScreen() {
     overscan: 4,
   })
   const items = rows.getVirtualItems()
-  const every = [...view.groups.values()].filter(group => group.group !== METADATA)
+  const partitions = [...view.groups.values()].filter(group => group.group !== METADATA)
+  const every = partitions.filter(group => leftOverOf(heard, group) === undefined)
   const all = every.length
   return (
     <div className="screen pts">
@@ -164,6 +168,12 @@ export default function PartitionsScreen() {
               <p className="note">No partition has “{visible(search.q ?? '')}” in its name or number.</p>
             )}
           </Scroll>
+        )}
+        {partitions.length > all && (
+          <p className="note micro" data-testid="left-over">
+            {count(partitions.length - all, 'partition is', 'partitions are')} not listed: only nodes that are not heard
+            any more spoke of {partitions.length - all === 1 ? 'it' : 'them'}.
+          </p>
         )}
         {all > 0 && <TableFoot name="partitions" rows={lines} columns={columnsOf(view, ids, now)} />}
       </Pane>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { clusterView, type Given, NOW } from '../cluster/testing/cluster-view.ts'
+import { heardNodes, leftOverOf } from './left-over.ts'
 import { partitionsSituation } from './situation.ts'
 
 const said = (given: readonly Given[]) => {
@@ -26,5 +27,21 @@ describe('the first sentence of the partitions', () => {
       tone: 'change',
       words: expect.stringMatching(/1 of 1 partition without a primary.*node-0.*Nothing is written/),
     })
+  })
+})
+
+describe('a partition that only the dead speak of', () => {
+  const left = (states: readonly NonNullable<Given['state']>[], without: readonly number[]) => {
+    const given = states.map(state => ({ state }))
+    const view = clusterView(given, '4294967296')
+    const group = view.groups.get('4294967296')!
+    const replicas = new Map([...group.replicas].filter(([id]) => !without.includes(id)))
+    return leftOverOf(heardNodes(view, NOW), { ...group, replicas })
+  }
+  it('is left over once somebody is heard who knows nothing of it, and not before', () => {
+    expect(left(['running', 'running', 'stopped'], [0, 1])).toEqual([2])
+    expect(left(['running', 'running', 'paused'], [0])).toBeUndefined()
+    expect(left(['running', 'stopped', 'stopped'], [0])).toEqual([1, 2])
+    expect(left(['stopped', 'stopped', 'stopped'], [0])).toBeUndefined()
   })
 })
