@@ -1,7 +1,8 @@
 import { Link, useRouterState } from '@tanstack/react-router'
 import { Dialog } from 'radix-ui'
 import { useState } from 'react'
-import { TERMS, type Term, termsFor } from './terms.ts'
+import type { Term } from './term.ts'
+import { TERMS, termsFor } from './terms.ts'
 import './explain.css'
 
 /** What the words of the screen mean, and where the book goes on. */

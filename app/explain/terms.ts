@@ -3,15 +3,9 @@
  * keyed by the very values that the interface has, and a test holds the two together: a new verdict can't come without its
  * words. Loaded when somebody asks.
  */
-export interface Term {
-  readonly name: string
-  /** Two sentences. */
-  readonly words: string
-  /** `page#anchor` in docs/book. */
-  readonly read: string
-}
-
-const term = (name: string, read: string, words: string): Term => ({ name, words, read })
+import { DISK_TERMS } from './disk-terms.ts'
+import { STATE_TERMS } from './state-terms.ts'
+import { type Term, term } from './term.ts'
 
 export const TERMS: Readonly<Record<string, Term>> = {
   view: term(
@@ -307,22 +301,78 @@ export const TERMS: Readonly<Record<string, Term>> = {
     'processes#refused-to-start',
     'The process would not run on its files, and said why. Starting it again changes nothing until the cause is gone.',
   ),
+  ...DISK_TERMS,
+  ...STATE_TERMS,
 }
 
 /** Which terms a screen speaks in, the ones that puzzle first. Prefixes end with a dot. */
 export const OF_SCREEN: Readonly<Record<string, readonly string[]>> = {
-  '/cluster': ['view', 'role.', 'status.', 'quorum', 'prepared', 'committed', 'applied', 'pipeline', 'report', 'load.'],
-  '/cluster/nodes/$node': ['status.', 'process.', 'log-view', 'superblock', 'transfer.', 'repair', 'client-table'],
-  '/timeline': ['start-view-change', 'do-view-change', 'start-view', 'view', 'status.', 'gap'],
+  '/cluster': [
+    'view',
+    'role.',
+    'status.',
+    'standing.',
+    'no-primary.',
+    'belief.',
+    'quorum',
+    'prepared',
+    'committed',
+    'applied',
+    'pipeline',
+    'report',
+    'heard.',
+    'link.',
+    'load.',
+  ],
+  '/cluster/nodes/$node': [
+    'status.',
+    'process.',
+    'exit.',
+    'boot.',
+    'refusal.',
+    'log-view',
+    'superblock',
+    'transfer.',
+    'repair',
+    'client-table',
+  ],
+  '/timeline': ['start-view-change', 'do-view-change', 'start-view', 'view', 'status.', 'gap', 'gap.'],
   '/recoveries': ['process.', 'status.', 'transfer.', 'load.'],
-  '/recordings': ['recording', 'as-of', 'gap'],
-  '/partitions': ['committed', 'persisted', 'segment', 'reservation'],
-  '/partitions/$s/$t/$p': ['segment', 'index', 'floor', 'persisted', 'reservation'],
+  '/recordings': ['recording', 'as-of', 'gap', 'gap.'],
+  '/partitions': ['standing.', 'no-primary.', 'committed', 'persisted', 'segment', 'reservation'],
+  '/partitions/$s/$t/$p': [
+    'segment',
+    'index',
+    'floor',
+    'batch.',
+    'persisted',
+    'flusher.',
+    'reservation',
+    'poll.',
+    'consumer.',
+    'reader.',
+    'difference.',
+    'chain.',
+    'refusal.',
+  ],
   '/superblocks': ['superblock', 'superblock.', 'slot.', 'log-view'],
-  '/wal': ['wal', 'op', 'prepared', 'committed'],
-  '/clients': ['client-table', 'op'],
-  '/forwards': ['forward', 'forward.'],
-  '/load': ['load.', 'persisted', 'forward.unknown'],
+  '/wal/$node': [
+    'wal',
+    'op',
+    'prepared',
+    'committed',
+    'wal-slot.',
+    'wal-entry.',
+    'wal-parent.',
+    'wal-scan.',
+    'checkpoint.',
+    'journal.',
+  ],
+  '/clients': ['client-table', 'retry.', 'op'],
+  '/forwards': ['forward', 'forward.', 'forward-step.'],
+  '/load': ['load.', 'load-state.', 'persisted', 'forward.unknown'],
+  '/bench': ['bench.'],
+  '/settings': ['report', 'as-of', 'recording'],
   '/drills': ['drill.'],
   '/drills/$id': ['drill.', 'load.', 'superblock.'],
 }
