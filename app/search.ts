@@ -16,8 +16,8 @@ export const searchSchemas = {
     plane: z.enum(['metadata', 'partitions']),
     group: decimalText,
     node: nodeId,
-    /** What stands beside the ring: the nodes, or their links. */
-    side: z.enum(['links']),
+    /** What stands beside the ring: the nodes, or their links, or the cluster as a whole. */
+    side: z.enum(['links', 'cluster']),
     table: flag,
   },
   load: {},

@@ -60,6 +60,7 @@ test('a cluster starts anew with one node and with five; the page that is open g
   await page.goto(running.url)
   await expect(situation(page)).toContainText('all 3 nodes agree')
   await running.post('/api/streams', { name: 'orders' })
+  await page.goto(`${running.origin}/cluster?side=cluster`)
   for (const [nodes, words] of [
     [1, 'serves alone'],
     [5, 'all 5 nodes agree'],
@@ -73,6 +74,7 @@ test('a cluster starts anew with one node and with five; the page that is open g
     const { streams } = (await running.get('/api/topics')) as { streams: unknown[] }
     expect(streams).toEqual([])
   }
+  await page.getByRole('group', { name: 'Beside the ring' }).getByRole('button', { name: 'Nodes' }).click()
   // The same tab may still act, and who asks for what is gone is told so.
   await page.getByTestId('pause-4').click()
   await expect(page.getByTestId('node-4')).toHaveAttribute('data-state', 'paused')

@@ -171,9 +171,19 @@ test('every fault gets a stopwatch, and the ledger says what was lost', async ({
   expect(await ms('noticed')).toBeLessThan(await ms('acknowledged'))
   await expect(mark('started')).toHaveAttribute('data-ms', '')
 
+  // It comes back and hears nobody: it has been started, and nothing more may be marked.
+  expect((await running.post('/api/links/0/all/cut', { both: true })).status).toBe(200)
   expect((await running.post('/api/nodes/0/start')).status).toBe(200)
-  await expect(mark('caughtUp')).toHaveAttribute('data-ms', /\d/, { timeout: 30_000 })
-  expect(await ms('started')).toBeLessThanOrEqual(await ms('caughtUp'))
+  await expect(mark('started')).toHaveAttribute('data-ms', /\d/, { timeout: 30_000 })
+  const heard = () =>
+    page.evaluate(() => (window as unknown as { quorumscope: { events(): number } }).quorumscope.events())
+  const before = await heard()
+  await expect.poll(heard, { message: 'events arrive meanwhile', timeout: 30_000 }).toBeGreaterThan(before + 50)
+  for (const name of ['rejoined', 'caughtUp']) await expect(mark(name)).toHaveAttribute('data-ms', '')
+  expect((await running.post('/api/links/all/all/heal')).status).toBe(200)
+  await expect(mark('caughtUp')).toHaveAttribute('data-ms', /\d/, { timeout: 60_000 })
+  expect(await ms('started')).toBeLessThan(await ms('rejoined'))
+  expect(await ms('rejoined')).toBeLessThanOrEqual(await ms('caughtUp'))
   await expect(page.getByTestId('lost')).toHaveAttribute('data-value', '0')
 
   // kept in the tab

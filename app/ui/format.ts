@@ -6,6 +6,9 @@ export function grouped(value: string | bigint | number): string {
   return text.replace(/\B(?=(\d{3})+(?!\d))/g, ',')
 }
 
+/** The whole numbers in a sentence, grouped. */
+export const groupedDigits = (words: string): string => words.replace(/\d{4,}/g, grouped)
+
 /** Exact bytes, `4,852,672 B`. */
 export const bytes = (value: number | bigint | string): string => `${grouped(value)} B`
 

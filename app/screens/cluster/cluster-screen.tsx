@@ -57,7 +57,7 @@ export default function ClusterScreen() {
             details={details}
             links={links}
             side={search.side ?? 'nodes'}
-            onSide={side => change({ side: side === 'links' ? side : undefined })}
+            onSide={side => change({ side: side === 'nodes' ? undefined : side })}
           />
         </div>
         <Suspense fallback={<div className="pane inv" />}>

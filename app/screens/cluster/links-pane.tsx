@@ -230,7 +230,7 @@ function Way({ way, rate }: { way: LinkStatus; rate: number | undefined }) {
     way.heldFrames.length > 0 ? `${grouped(way.heldFrames.length)} held` : '',
   ].filter(Boolean)
   return (
-    <p
+    <div
       className="way"
       data-testid={`way-${way.from}-${way.to}`}
       data-faults={way.faults.map(fault => fault.fault).join(' ')}
@@ -243,7 +243,15 @@ function Way({ way, rate }: { way: LinkStatus; rate: number | undefined }) {
         {faults.length > 0 ? faults.join('; ') : 'passes'}
         {losses.length > 0 ? `, ${losses.join(', ')}` : ''}
       </span>
-    </p>
+      <Act
+        order={{ from: way.from, to: way.to, action: faults.length > 0 ? 'heal' : 'cut' }}
+        name={`${faults.length > 0 ? 'Heal' : 'Cut'} only what goes from node-${way.from} to node-${way.to}`}
+        className="iconbtn small"
+        testId={`one-way-${way.from}-${way.to}`}
+      >
+        <Glyph name={faults.length > 0 ? 'ok' : 'drop'} />
+      </Act>
+    </div>
   )
 }
 

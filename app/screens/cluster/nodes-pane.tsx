@@ -7,7 +7,7 @@ import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
 import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { possibleActs } from '../../commands.ts'
 import { ACTION_NAMES, actOnNode, useForbidden } from '../../data/actions.ts'
-import { askToReset, askToWipe, CLUSTER_SIZES } from '../../data/confirming.ts'
+import { askToWipe } from '../../data/confirming.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age, STALE_MS, useNowSeconds } from '../../ui/age.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
@@ -24,20 +24,24 @@ import type { Links } from './use-links.ts'
 
 /** Fetched when first asked for: the first screen has a budget. */
 const LinksSide = lazy(() => import('./links-pane.tsx'))
+const ClusterSide = lazy(() => import('./cluster-side.tsx'))
+
+export type Side = 'nodes' | 'links' | 'cluster'
+const TITLES: Readonly<Record<Side, string>> = { nodes: 'Nodes', links: 'Links', cluster: 'Cluster' }
 
 export function NodesPane(props: {
   view: ClusterView
   group: string
   details: ReadonlyMap<number, { readonly group: GroupSnapshotJson }>
   links: Links
-  side: 'nodes' | 'links'
-  onSide: (side: 'nodes' | 'links') => void
+  side: Side
+  onSide: (side: Side) => void
 }) {
   const ids = replicaIds(props.view)
   const faulty = props.links.links.filter(way => way.faults.length > 0).length
   return (
     <Pane
-      title={props.side === 'nodes' ? 'Nodes' : 'Links'}
+      title={TITLES[props.side]}
       className="p-nodes"
       testId="nodes"
       actions={
@@ -48,6 +52,7 @@ export function NodesPane(props: {
             options={[
               { value: 'nodes', label: 'Nodes' },
               { value: 'links', label: faulty > 0 ? `Links, ${faulty} faulty` : 'Links' },
+              { value: 'cluster', label: 'Cluster' },
             ]}
             onChange={props.onSide}
           />
@@ -58,46 +63,18 @@ export function NodesPane(props: {
         <Suspense fallback={<Skeleton what="links" rows={5} />}>
           <LinksSide view={props.view} links={props.links} />
         </Suspense>
+      ) : props.side === 'cluster' ? (
+        <Suspense fallback={<Skeleton what="the cluster" rows={3} />}>
+          <ClusterSide view={props.view} />
+        </Suspense>
       ) : (
         <Scroll name="Node cards">
           {ids.map(id => (
             <NodeCard key={id} view={props.view} group={props.group} id={id} detail={props.details.get(id)?.group} />
           ))}
-          <ResetCard size={ids.length} />
         </Scroll>
       )}
     </Pane>
-  )
-}
-
-/** The whole cluster, from nothing, with another number of nodes or the same. */
-function ResetCard({ size }: { size: number }) {
-  const forbidden = useForbidden()
-  const command = (nodes: number): string =>
-    `curl -X POST ${location.origin}/api/clusters/current/reset -H "authorization: Bearer $QUORUMSCOPE_TOKEN" -H 'content-type: application/json' -H "idempotency-key: $(date +%s%N)" -d '{"nodes":${nodes}}'`
-  return (
-    <section className="card" aria-label="Start anew">
-      <header className="card-head">
-        <h3>Start anew</h3>
-        <span className="label">all data goes, recordings stay</span>
-      </header>
-      <div className="acts">
-        {CLUSTER_SIZES.map(nodes => (
-          <ActButton
-            key={nodes}
-            name={`Start anew with ${nodes === 1 ? 'one node' : `${nodes} nodes`}`}
-            pendingKey={['reset']}
-            onAct={() => askToReset(nodes)}
-            why={forbidden}
-            className="btn small destructive"
-            testId={`reset-${nodes}`}
-          >
-            {count(nodes, 'node')}
-          </ActButton>
-        ))}
-        <CopyButton text={command(size)} label="Copy as command" icon className="iconbtn small push" />
-      </div>
-    </section>
   )
 }
 

@@ -2,11 +2,12 @@
 import type { LoadState } from '../../../shared/inspection/api.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { Age } from '../../ui/age.tsx'
-import { duration, grouped, visible } from '../../ui/format.ts'
+import { duration, grouped, groupedDigits, visible } from '../../ui/format.ts'
 import { Glyph, type GlyphName, type StateColour } from '../../ui/glyph.tsx'
 
 export function Ledger({ load }: { load: LoadState }) {
   const { ledger } = load
+  const said = groupedDigits(load.verdict.words)
   const found = ledger.unknownFound > 0 ? `, ${grouped(ledger.unknownFound)} found stored` : ''
   return (
     <>
@@ -25,14 +26,9 @@ export function Ledger({ load }: { load: LoadState }) {
         <Figure name="lost" value={ledger.lost} {...verdictOf(ledger.lost)} />
         <Figure name="duplicate" value={ledger.duplicate} {...verdictOf(ledger.duplicate)} />
       </div>
-      <p
-        className="load-verdict"
-        data-testid="load-verdict"
-        data-verdict={load.verdict.kind}
-        title={load.verdict.words}
-      >
+      <p className="load-verdict" data-testid="load-verdict" data-verdict={load.verdict.kind} title={said}>
         {load.verdict.kind !== 'none' && <Glyph {...VERDICTS[load.verdict.kind]} />}
-        <span className="ink-1">{load.verdict.words}</span>
+        <span className="ink-1">{said}</span>
       </p>
       <p className="load-more">
         <span>

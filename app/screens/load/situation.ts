@@ -1,6 +1,6 @@
 /** The first sentence of the load screen. Pure: from what the load client last said to words. */
 import type { LoadState } from '../../../shared/inspection/api.ts'
-import { count, duration, grouped, visible } from '../../ui/format.ts'
+import { count, duration, grouped, groupedDigits, visible } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
 import type { LoadGap } from './gaps.ts'
 
@@ -70,7 +70,7 @@ export function loadSituation(load: LoadState | undefined, gaps: readonly LoadGa
         ...words(
           'good',
           `Ended: ${grouped(ledger.acked)} acknowledged, ${grouped(ledger.lost)} lost, ${grouped(ledger.unknown)} unknown.`,
-          `${load.verdict.words}.`,
+          `${groupedDigits(load.verdict.words)}.`,
           'Start it again with other figures, or kill a node while it runs.',
         ),
         glyph: 'ok',
