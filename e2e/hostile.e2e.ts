@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, type Page, test } from '@playwright/test'
 import { nodeClientPorts } from '../server/console/client-ports.ts'
 import { ROOT } from '../server/console/serve.ts'
@@ -47,7 +49,9 @@ test('G42 hostile names, keys, payloads, addresses and file names are text on ev
     ).toBe(200)
   for (const name of ['a\u0000b', '']) expect((await running.post('/api/streams', { name })).status).toBe(400)
 
-  const { nodes } = (await running.get('/api/clusters/current')) as { nodes: { ports: { client: number } }[] }
+  const { nodes } = (await running.get('/api/clusters/current')) as {
+    nodes: { dataDirectory: string; ports: { client: number } }[]
+  }
   const client = new Client(nodeClientPorts, {
     endpoints: nodes.map(node => ({ host: '127.0.0.1', port: node.ports.client })),
     hash: await createHash(),
@@ -100,6 +104,30 @@ test('G42 hostile names, keys, payloads, addresses and file names are text on ev
   await page.goto(`${running.origin}/partitions/0/0/0?offset=0`)
   await expect(page.getByTestId('batch')).toContainText('onerror')
   await isText(page, 'bytes')
+
+  // The same messages as a client gets them, and a file that has a hostile name where numbers of consumers are expected.
+  const folder = join(nodes[0]!.dataDirectory, 'streams/0/topics/0/partitions/0/offsets/consumers')
+  writeFileSync(join(folder, HOSTILE), 'x')
+  await page.goto(`${running.origin}/partitions/0/0/0?pane=poll&by=first&msg=0&tab=decoded`)
+  await expect(page.getByTestId('polled').locator('.payload')).toHaveText([
+    HOSTILE,
+    'empty',
+    'null',
+    '2 bytes, binary',
+    '256 bytes, binary',
+  ])
+  await expect(page.getByTestId('payload-text')).toHaveText(HOSTILE)
+  await expect(page.getByTestId('message').locator('dd').filter({ hasText: HOSTILE })).toHaveCount(2)
+  await isText(page, 'polled')
+  await page.goto(
+    `${running.origin}/partitions/0/0/0?pane=poll&by=next&consumer=${encodeURIComponent(`${HOSTILE}\u202e`)}`,
+  )
+  await expect(page.getByTestId('polled-words')).toContainText(`consumer ${HOSTILE}\\u202e`)
+  await isText(page, 'consumer')
+  await page.goto(`${running.origin}/partitions/0/0/0?pane=consumers`)
+  await expect(page.getByTestId('consumers-table')).toContainText(`consumer ${HOSTILE}`)
+  await expect(page.getByTestId('consumers-table')).toContainText('no number: never read')
+  await isText(page, 'file of a consumer')
 
   // What is typed into an address is named in a note, as text.
   const asked = encodeURIComponent(HOSTILE)
