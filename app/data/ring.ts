@@ -275,6 +275,23 @@ export class EventRing {
     return counts
   }
 
+  /**
+   * By how much the console's clock was ahead of a node's when an event of it arrived, at the least: the shortest way that
+   * an event took, and what the clocks differ by. Of the newest `scan` events before ordinal `until`, by node.
+   */
+  shortestWays(until: number = this.#next, scan = 5_000): ReadonlyMap<number, number> {
+    const ways = new Map<number, number>()
+    const stop = Math.max(this.first, until - scan)
+    for (let ordinal = Math.min(until, this.#next) - 1; ordinal >= stop; ordinal--) {
+      const slot = ordinal % this.capacity
+      const way = this.#receivedMs[slot]! - this.#wallMs[slot]!
+      if (Number.isNaN(way) || this.#flags[slot]! & FLAG_GAP) continue
+      const node = this.#node[slot]!
+      if (node !== CONSOLE_NODE) ways.set(node, Math.min(ways.get(node) ?? way, way))
+    }
+    return ways
+  }
+
   #word(slot: number, boot: string, plane: string, group: string, kind: string): void {
     const base = slot * 4
     this.#words[base] = this.#number(boot)

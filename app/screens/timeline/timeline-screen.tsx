@@ -56,6 +56,19 @@ export default function TimelineScreen() {
                 ? count(timeline.events.length, 'event')
                 : `${grouped(timeline.found.size)} of ${count(timeline.events.length, 'event')} found`}
               {timeline.more > 0 && `, ${grouped(timeline.more)} earlier left out`}
+              {timeline.clocks && (
+                <>
+                  {' · '}
+                  <span
+                    className={timeline.clocks.off ? 'ink-1' : undefined}
+                    data-testid="clocks"
+                    data-off={timeline.clocks.off}
+                    title="Each event is drawn by the clock of the node that told it. Told from the shortest way of an event to the console, by both clocks."
+                  >
+                    {timeline.clocks.words}
+                  </span>
+                </>
+              )}
               {share && (
                 <>
                   {' · '}

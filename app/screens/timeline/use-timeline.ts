@@ -4,6 +4,7 @@ import { replicaIds } from '../../../shared/inspection/belief.ts'
 import { CONSOLE_NODE } from '../../../shared/inspection/envelope.ts'
 import type { ClusterView } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
+import { type ClockWords, clockWords } from '../../data/clocks.ts'
 import { type EventQuery, matchesQuery, parseQuery } from '../../data/event-query.ts'
 import { isStateKind, type LastWord, momentOf, type StateBar, stateBars } from '../../data/lane-states.ts'
 import type { RingEvent } from '../../data/ring.ts'
@@ -39,6 +40,8 @@ export interface Timeline {
   /** What is drawn ends in front of this ordinal. */
   readonly until: number
   readonly asOfMs: number | undefined
+  /** How far the clocks by which all this is drawn are from each other. */
+  readonly clocks: ClockWords | undefined
 }
 
 export function useTimeline(search: Search<'timeline'>): Timeline {
@@ -69,7 +72,8 @@ export function useTimeline(search: Search<'timeline'>): Timeline {
     const first = events.length > 0 ? Math.min(...events.map(momentOf)) - 1000 : 0
     const last = events.length > 0 ? Math.max(...events.map(momentOf)) + 1000 : 0
     const bars = stateBars(states, nodes, node => lastWord(view, stateGroup, node), first, last)
-    return { nodes, events, more, bars, made: states.at(-1), messages: matchMessages(events) }
+    const clocks = clockWords(ring.shortestWays(until))
+    return { nodes, events, more, bars, clocks, made: states.at(-1), messages: matchMessages(events) }
   }, [view, until, group, search.kinds, search.newest, search.from, search.to])
   const found = useMemo(
     () =>
