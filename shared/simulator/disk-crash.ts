@@ -14,10 +14,19 @@ import type { LyingDrive } from './lying-drive.ts'
 
 /**
  * What a crash leaves of that which was not synced. `process`: all of it, only what was under way is in doubt. The others
- * are a loss of power: nothing, all, or any part, by pages or, `torn`, by sectors of files that have their new size already.
+ * are a loss of power: nothing, all, or any part, by pages or, `torn`, by sectors of files that have their new size already;
+ * `last`: of each file only the page that was written last; `indexes`: all but the logs of partitions, the worst for whoever
+ * believes an index; `without`: all but this page.
  */
-/** `without`: all of it comes but this page. */
-export type CrashKind = 'process' | 'drop' | 'keep' | 'part' | 'torn' | { readonly without: number }
+export type CrashKind =
+  | 'process'
+  | 'drop'
+  | 'keep'
+  | 'part'
+  | 'torn'
+  | 'last'
+  | 'indexes'
+  | { readonly without: number }
 export type CrashLoss = CrashKind | ((path: string) => CrashKind)
 
 /** What a crash of this kind leaves of a file; what is left is durable. @returns how many changes it took that were said to be */
@@ -47,6 +56,11 @@ export function crashFile(node: FileNode, kind: CrashKind, dice: Dice, drive: Ly
     page.set(durable.bytes.subarray(at, Math.min(at + PAGE_BYTES, durable.size)))
     for (const change of [...pending, ...flying]) durable.apply(change)
     if (durable.size > at) durable.write(at, page.subarray(0, Math.min(PAGE_BYTES, durable.size - at)))
+  } else if (kind === 'last') {
+    const page = inPages([...pending, ...flying])
+      .filter(change => change.kind === 'write')
+      .at(-1)
+    if (page) durable.apply(page)
   } else if (kind === 'torn') {
     for (const change of [...pending, ...flying]) tear(durable, change, dice)
   } else if (kind === 'part') {
@@ -99,6 +113,12 @@ export function crashNames(node: DirectoryNode, kind: CrashKind, dice: Dice, dri
   node.children = names
   node.durable = new Map(names)
   return lost
+}
+
+/** What a crash of one kind means for a path: who keeps indexes and loses logs keeps the names of both. */
+export function kindFor(kind: CrashKind, path: string): CrashKind {
+  if (kind !== 'indexes') return kind
+  return path.endsWith('.log') ? 'drop' : 'keep'
 }
 
 export const applyChange = (content: Content, change: Change): void => content.apply(change)

@@ -103,3 +103,20 @@ test('a mended disk reads every sector and misplaces nothing', async () => {
   await drive(file.write(SECTOR, [filled(1, 8)]))
   expect(await read(0, SECTOR + 1)).toEqual(Uint8Array.from([...filled(SECTOR, 7), 8]))
 })
+
+test('of a power loss that keeps indexes their logs get nothing; one that keeps the last page keeps nothing in front of it', async () => {
+  const { disk, port, drive } = newDisk()
+  await drive(port.makeDirectory('p'))
+  const files = [await drive(port.open('p/0.log', 'create')), await drive(port.open('p/0.index', 'create'))]
+  await drive(port.syncDirectory('p'))
+  const write = async () => {
+    for (const file of files) await drive(file.write(0, [filled(5_000, 7)]))
+  }
+  await write()
+  disk.crash('indexes', new Dice(1n, 'test'))
+  expect([disk.peek('p/0.log')!.length, disk.peek('p/0.index')!.length]).toEqual([0, 5_000])
+  const file = await drive(port.open('p/0.log', 'write'))
+  await drive(file.write(0, [filled(5_000, 7)]))
+  disk.crash('last', new Dice(1n, 'test'))
+  expect(disk.peek('p/0.log')).toEqual(Uint8Array.from([...filled(4_096, 0), ...filled(904, 7)]))
+})

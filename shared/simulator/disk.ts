@@ -7,7 +7,7 @@
 import { type Disk, DiskError, type FileStat, type OpenMode } from '../storage/disk.ts'
 import { pathParts } from '../storage/paths.ts'
 import type { Dice } from './dice.ts'
-import { type CrashLoss, crashFile, crashNames } from './disk-crash.ts'
+import { type CrashLoss, crashFile, crashNames, kindFor } from './disk-crash.ts'
 import { SimulatedFile } from './disk-file.ts'
 import {
   applyName,
@@ -104,7 +104,7 @@ export class SimulatedDisk {
    */
   crash(loss: CrashLoss, dice: Dice): void {
     this.durableNames++
-    const kindOf = typeof loss === 'function' ? loss : () => loss
+    const kindOf = typeof loss === 'function' ? loss : (path: string) => kindFor(loss, path)
     const walk = (node: DirectoryNode, at: string) => {
       if (crashNames(node, kindOf(at), dice, this.drive) > 0) this.lieCameOut(at)
       for (const [name, child] of node.children) {

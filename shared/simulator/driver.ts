@@ -1,7 +1,10 @@
 /** Carries out a fault script in a world, brings back what went down, and heals everything at the end. */
 
+import type { ReplicaId } from '../bytes/units.ts'
 import { METADATA_GROUP } from '../protocol/groups.ts'
+import type { GroupStanding } from '../replica/contract.ts'
 import type { Checker } from './checkers/checker.ts'
+import { readSegment } from './checkers/segments.ts'
 import type { Watches } from './checkers/watch.ts'
 import type { Dice } from './dice.ts'
 import type { CrashKind, DiskCall } from './disk.ts'
@@ -32,6 +35,8 @@ export class Driver {
   /** Nodes whose disk was damaged, or whose disk calls failed, in this run. */
   readonly rotten = new Set<number>()
   readonly troubled = new Set<number>()
+  /** Nodes with damage in the files of a partition, and in which of their lives it came. */
+  private readonly scarred = new Map<number, number>()
   /** Nodes whose next write to their log goes astray. */
   private readonly straying = new Set<number>()
   lostDisks = 0
@@ -48,7 +53,12 @@ export class Driver {
   /** Every boot comes to its end within so long. */
   bootBudgetMs: number | undefined
   private readonly failNext = new Map<number, { call: DiskCall; path: string; error: 'Io' | 'NoSpace' }[]>()
+  private readonly failing = new Map<number, Set<Extract<Fault, { fault: 'diskFails' }>>>()
   private healed = false
+  /** As many replicas may have damage at once as the cluster can spare: of each thing a quorum less one, at most. */
+  atlas = false
+  /** Hears of damage in a partition's directory. */
+  partitionDamaged: (node: number, directory: string) => void = () => {}
 
   constructor(world: World, checker: Checker, watches: Watches, marks: Marks, dice: Dice) {
     this.world = world
@@ -143,12 +153,15 @@ export class Driver {
     const { world } = this
     world.links.faults = CALM
     world.links.healAll()
+    for (const { id: from } of world.nodes) for (const { id: to } of world.nodes) world.links.unclog(from, to)
     this.wedged.clear()
     this.failNext.clear()
+    this.failing.clear()
     this.crashKind.clear()
     this.straying.clear()
     for (const node of world.nodes) {
       node.trouble.slowness = 1
+      delete node.trouble.slownessOf
       node.crashIn = undefined
       node.disk.mend()
       world.resume(node.id)
@@ -213,6 +226,20 @@ export class Driver {
       case 'diskError': {
         const waiting = this.failNext.get(fault.node) ?? []
         this.failNext.set(fault.node, [...waiting, fault])
+        return
+      }
+      case 'diskFails': {
+        marks.add(fault.error === 'NoSpace' ? 'world.disk_full' : 'world.disk_broken')
+        const failing = this.failing.get(fault.node) ?? new Set()
+        this.failing.set(fault.node, failing.add(fault))
+        this.later(fault.forMs, () => failing.delete(fault))
+        return
+      }
+      case 'clog': {
+        marks.add('world.clog')
+        const [from, to] = fault.way.map(id => world.nodes[id]!.id) as [ReplicaId, ReplicaId]
+        world.links.clog(from, to)
+        this.later(fault.forMs, () => world.links.unclog(from, to))
         return
       }
       case 'wedge':
@@ -282,7 +309,11 @@ export class Driver {
   /** At most one node of a cluster has damage, and never in the last entry of its log, which no scan can tell from a tear. */
   private rot({ node: id, file, fraction, sector }: Extract<Fault, { fault: 'rot' }>): void {
     const { disk } = this.world.nodes[id]!
-    if (!this.mayDamage()) return
+    if (!this.mayDamage(id)) return
+    if (file === 'segment') {
+      this.rotSegment(id, fraction, sector === true)
+      return
+    }
     let done = false
     if (file === 'log') {
       const end = this.innerLog(id)
@@ -301,7 +332,7 @@ export class Driver {
   /** Bytes are there, and nobody can read them: the log and the slots at the next boot, segments by the next poll. */
   private loseSector({ node: id, file, fraction }: Extract<Fault, { fault: 'unreadable' }>): void {
     const { disk } = this.world.nodes[id]!
-    if (!this.mayDamage()) return
+    if (!this.mayDamage(id)) return
     const segments = disk.paths().filter(path => path.endsWith('.log') && (disk.live(path)?.size ?? 0) > 0)
     const path =
       file === 'log'
@@ -314,9 +345,13 @@ export class Driver {
     this.troubled.add(id)
   }
 
-  private misdirect({ node: id, fraction }: Extract<Fault, { fault: 'misdirect' }>): void {
+  private misdirect({ node: id, fraction, file }: Extract<Fault, { fault: 'misdirect' }>): void {
+    if (file === 'segment') {
+      this.misdirectSegment(id, fraction)
+      return
+    }
     const end = this.innerLog(id)
-    if (!this.mayDamage() || end === undefined) return
+    if (!this.mayDamage(id) || end === undefined) return
     const at = Math.floor(fraction * end)
     const landed = () => {
       this.straying.delete(id)
@@ -325,8 +360,74 @@ export class Driver {
     if (this.world.nodes[id]!.disk.misdirect(LOG_PATH, at - (at % SECTOR_BYTES), end, landed)) this.straying.add(id)
   }
 
-  private mayDamage(): boolean {
-    return this.rotten.size + this.straying.size + this.lostDisks === 0
+  private rotSegment(id: number, fraction: number, sector: boolean): void {
+    const inner = this.innerSegment(id, fraction)
+    if (!inner) return
+    const { path, end } = inner
+    const at = Math.floor(fraction * end)
+    const { disk } = this.world.nodes[id]!
+    const start = at - (at % SECTOR_BYTES)
+    const done = sector
+      ? disk.clear(path, start, Math.min(start + SECTOR_BYTES, end))
+      : disk.damage(path, at, 1 << this.dice.below(8))
+    if (done) this.damagedSegment(id, path, 'world.rot.segment')
+  }
+
+  private misdirectSegment(id: number, fraction: number): void {
+    const inner = this.innerSegment(id, fraction, true)
+    if (!this.mayDamage(id) || !inner) return
+    const { path, end } = inner
+    const at = Math.floor(fraction * end)
+    const landed = () => {
+      this.straying.delete(id)
+      this.damagedSegment(id, path, 'world.misdirected.segment')
+    }
+    if (this.world.nodes[id]!.disk.misdirect(path, at - (at % SECTOR_BYTES), end, landed)) this.straying.add(id)
+  }
+
+  private damagedSegment(id: number, path: string, mark: string): void {
+    this.partitionDamaged(id, path.slice(0, path.lastIndexOf('/')))
+    this.marks.add(mark)
+    this.scarred.set(id, this.world.nodes[id]!.lives)
+    // What it alone wrote to its disk before it answered lies there no more.
+    this.checker.diskLost(id)
+    // The next boot looks for it, at the latest when all is healed.
+    this.troubled.add(id)
+  }
+
+  /** Whether a node has had damage in a partition that no later life of it has made good from the others. */
+  private isScarred(id: number): boolean {
+    const since = this.scarred.get(id)
+    if (since === undefined) return false
+    const { replica, lives } = this.world.nodes[id]!
+    const whole = ({ status, commitMin, commitMax }: GroupStanding) => status === 'normal' && commitMin === commitMax
+    if (lives === since || !replica?.inspect.standings().every(whole)) return true
+    this.scarred.delete(id)
+    return false
+  }
+
+  /** A segment with more than one batch on the disk, and where its last one begins: a scan cannot tell damage there from a tear. */
+  private innerSegment(id: number, fraction: number, growing = false): { path: string; end: number } | undefined {
+    const { disk } = this.world.nodes[id]!
+    const all = disk.paths().filter(path => /^streams\/0\/topics\/[01]\/partitions\/\d+\/\d{20}\.log$/.test(path))
+    const found = all.flatMap((path, index) => {
+      const content = disk.durable(path)?.content
+      if (!content) return []
+      const [, partition, start] = /partitions\/(\d+)\/(\d+)\.log$/.exec(path)!
+      const { bytes, size } = content
+      const { batches } = readSegment(this.checker.hash, bytes, size, BigInt(start!), Number(partition), false)
+      const isLast = all[index + 1]?.slice(0, -24) !== path.slice(0, -24)
+      return batches.length < 2 || (growing && !isLast) ? [] : [{ path, end: batches.at(-1)!.position }]
+    })
+    return found[Math.floor(fraction * found.length)]
+  }
+
+  private mayDamage(id: number): boolean {
+    const scarred = [...this.scarred.keys()].filter(each => this.isScarred(each))
+    const damaged = new Set([...this.rotten, ...this.straying, ...scarred])
+    if (!this.atlas) return damaged.size + this.lostDisks === 0
+    const spare = Math.floor((this.world.nodes.length - 1) / 2)
+    return !this.straying.has(id) && damaged.add(id).size <= spare
   }
 
   private damaged(id: number, mark: string): void {
@@ -346,7 +447,8 @@ export class Driver {
     const { world } = this
     if (world.nodes.length < 3) return false
     if (this.betrayed) return this.majorityServes(id)
-    for (const damaged of [...this.rotten, ...this.straying]) if (damaged !== id) return false
+    const damaged = [...(this.atlas ? [] : this.rotten), ...this.straying, ...this.scarred.keys()]
+    if (damaged.some(each => each !== id && (!this.scarred.has(each) || this.isScarred(each)))) return false
     const durable = this.checker.durable[id]!.superblock('metadata')
     const view = durable === undefined || durable === 'corrupt' ? 0 : durable.view
     const needed = this.checker.highestAcked(id)
@@ -379,6 +481,7 @@ export class Driver {
     if (this.bootBudgetMs !== undefined) this.renewed.add(id)
     this.rotten.delete(id)
     this.straying.delete(id)
+    this.scarred.delete(id)
     this.lostDisks++
     this.checker.wiped(id)
     this.watches.wiped(id)
@@ -395,6 +498,11 @@ export class Driver {
 
   private diskFault(id: number, call: DiskCall, path: string): 'Io' | 'NoSpace' | undefined {
     if (this.wedged.has(id) && call === 'rename' && path.includes('superblock')) return 'Io'
+    for (const { calls, error } of this.failing.get(id) ?? []) {
+      if (!calls.includes(call)) continue
+      this.troubled.add(id)
+      return error
+    }
     const waiting = this.failNext.get(id)
     const index = waiting?.findIndex(each => each.call === call && path.includes(each.path)) ?? -1
     if (!waiting || index < 0) return undefined

@@ -34,10 +34,20 @@ export type Fault = { readonly atMs: number } & (
   /** No superblock of this node can be written. */
   | { readonly fault: 'wedge'; readonly node: number; readonly forMs: number }
   | { readonly fault: 'slow'; readonly node: number; readonly factor: number; readonly forMs: number }
+  /** Every call of these kinds fails, on any path: a full disk, or a broken one. */
+  | {
+      readonly fault: 'diskFails'
+      readonly node: number
+      readonly calls: readonly DiskCall[]
+      readonly error: 'Io' | 'NoSpace'
+      readonly forMs: number
+    }
+  /** Frames stay on their way. */
+  | { readonly fault: 'clog'; readonly way: readonly [number, number]; readonly forMs: number }
   | {
       readonly fault: 'rot'
       readonly node: number
-      readonly file: 'log' | 'superblock'
+      readonly file: 'log' | 'superblock' | 'segment'
       readonly fraction: number
       /** A sector of the log is zeros; else one bit is another. */
       readonly sector?: true
@@ -49,8 +59,8 @@ export type Fault = { readonly atMs: number } & (
       readonly file: 'log' | 'superblock' | 'segment'
       readonly fraction: number
     }
-  /** The next write to the log lands somewhere in its middle. */
-  | { readonly fault: 'misdirect'; readonly node: number; readonly fraction: number }
+  /** The next write to the log, or to that of a partition, lands somewhere in its middle. */
+  | { readonly fault: 'misdirect'; readonly node: number; readonly fraction: number; readonly file?: 'segment' }
   | { readonly fault: 'loseDisk'; readonly node: number; readonly downMs: number }
   | { readonly fault: 'clock'; readonly node: number; readonly byMs: number }
 )
@@ -162,8 +172,47 @@ export function drawFaults(profile: Profile, dice: Dice): Fault[] {
     node: node(),
     fraction: dice.below(1_000) / 1_000,
   }))
+  times(profile.clogs ?? 0, () => {
+    const from = node()
+    const way = [from, (from + dice.between(1, nodes - 1)) % nodes] as const
+    return { atMs: at(), fault: 'clog', way, forMs: Math.round(dice.exponential(dice.pick([500, 5_000]))) }
+  })
+  times(profile.fullDisks ?? 0, () => ({
+    atMs: at(),
+    fault: 'diskFails',
+    node: node(),
+    ...dice.pick(FAILURES),
+    forMs: Math.round(500 + dice.exponential(4_000)),
+  }))
+  times(profile.segmentRot ?? 0, () => ({
+    atMs: at(),
+    fault: 'rot',
+    node: node(),
+    file: 'segment',
+    fraction: dice.below(1_000) / 1_000,
+    ...(dice.chance(0.5) && { sector: true as const }),
+  }))
+  times(profile.segmentMisdirects ?? 0, () => ({
+    atMs: at(),
+    fault: 'misdirect',
+    node: node(),
+    file: 'segment',
+    fraction: dice.below(1_000) / 1_000,
+  }))
   return faults.sort((a, b) => a.atMs - b.atMs)
 }
+
+/** A disk without room for anything, and disks of which one kind of call ends in an error. */
+const FAILURES: readonly { readonly calls: readonly DiskCall[]; readonly error: 'Io' | 'NoSpace' }[] = [
+  { calls: ['write', 'sync', 'datasync', 'rename', 'syncDirectory'], error: 'NoSpace' },
+  { calls: ['write', 'sync', 'datasync', 'rename', 'syncDirectory'], error: 'NoSpace' },
+  ...(['read', 'write', 'datasync', 'sync', 'truncate', 'rename', 'unlink', 'syncDirectory', 'open'] as const).map(
+    call => ({
+      calls: [call],
+      error: 'Io' as const,
+    }),
+  ),
+]
 
 /** Directions that are cut between two sides: one node and the rest, or two random ones. */
 function drawCut(nodes: number, oneWay: boolean, dice: Dice): [number, number][] {

@@ -56,6 +56,10 @@ export interface LinkFaults {
   readonly reorder: boolean
   /** Answers to probes that come once more, late, whoever is at that end by then: a proxy keeps frames beyond a connection. */
   readonly lateAnswers?: number
+  /** A frame that comes twice may come a third time, and so on. Default: it does not. */
+  readonly replayed?: boolean
+  /** Frames that a way holds; of more, one that is drawn is lost. Default: any number. */
+  readonly capacity?: number
 }
 
 export const CALM: LinkFaults = Object.freeze({
@@ -81,6 +85,11 @@ interface Connection {
   readonly sent: Map<ReplicaId, number>
 }
 
+/** A frame on its way. */
+interface Flight {
+  lost: boolean
+}
+
 interface Held {
   readonly from: number
   readonly to: number
@@ -98,6 +107,10 @@ export class Links {
   private readonly connections = new Map<string, Connection>()
   private readonly cutDirections = new Set<string>()
   private readonly holds = new Map<string, Held>()
+  /** Ways on which nothing moves: what has come to their end waits there. */
+  private readonly clogs = new Map<string, (() => void)[]>()
+  /** By way, when it holds so many and no more. */
+  private readonly flights = new Map<string, Flight[]>()
   private numbers = 0
   /** Frames that reached their end, over the life of the world. */
   delivered = 0
@@ -151,6 +164,29 @@ export class Links {
     this.cutDirections.clear()
   }
 
+  /** What is on this way, and what follows, waits until it is unclogged. */
+  clog(from: ReplicaId, to: ReplicaId): void {
+    const way = direction(from, to)
+    if (!this.clogs.has(way)) this.clogs.set(way, [])
+  }
+
+  /** All that waited arrives, one behind the other, and what comes meanwhile behind that. */
+  unclog(from: ReplicaId, to: ReplicaId): void {
+    const way = direction(from, to)
+    const waiting = this.clogs.get(way)
+    if (!waiting) return
+    const next = () => {
+      const arrive = waiting.shift()
+      if (!arrive) {
+        if (this.clogs.get(way) === waiting) this.clogs.delete(way)
+        return
+      }
+      arrive()
+      this.timeline.after(1, next)
+    }
+    next()
+  }
+
   isCut(from: ReplicaId, to: ReplicaId): boolean {
     return this.cutDirections.has(direction(from, to))
   }
@@ -183,8 +219,10 @@ export class Links {
     connection.sent.set(to, ordinal)
     // Each receiver owns its bytes, as if they had come off a wire.
     this.carry(connection, from, to, new Uint8Array(frame), ordinal)
-    if (this.faults.duplicate > 0 && this.dice.chance(this.faults.duplicate))
+    while (this.faults.duplicate > 0 && this.dice.chance(this.faults.duplicate)) {
       this.carry(connection, from, to, new Uint8Array(frame), ordinal)
+      if (this.faults.replayed !== true) break
+    }
     if (isAnswer(frame)) this.repeatLate(from, to, frame)
     return true
   }
@@ -220,8 +258,10 @@ export class Links {
         target.replica.peerFrame(from, frame, { id: `${from}>${to}#${connection.number}`, ordinal, dir: 'in' })
       })
     }
-    timeline.after(arrival - timeline.nowMicros, () => {
-      if (lost || this.isLost(from, to, frame)) return
+    const flight = this.takeOff(from, to)
+    const arrive = () => {
+      this.land(from, to, flight)
+      if (lost || flight?.lost || this.isLost(from, to, frame)) return
       for (const held of this.holds.values()) {
         if (held.from !== from || held.to !== to || held.command !== command || held.left === 0) continue
         held.left--
@@ -230,7 +270,30 @@ export class Links {
         return
       }
       deliver()
+    }
+    timeline.after(arrival - timeline.nowMicros, () => {
+      const waiting = this.clogs.get(direction(from, to))
+      if (waiting) waiting.push(arrive)
+      else arrive()
     })
+  }
+
+  private takeOff(from: ReplicaId, to: ReplicaId): Flight | undefined {
+    const { capacity } = this.faults
+    if (capacity === undefined) return undefined
+    const way = direction(from, to)
+    const flights = this.flights.get(way) ?? []
+    this.flights.set(way, flights)
+    if (flights.length >= capacity) flights.splice(this.dice.below(flights.length), 1)[0]!.lost = true
+    const flight = { lost: false }
+    flights.push(flight)
+    return flight
+  }
+
+  private land(from: ReplicaId, to: ReplicaId, flight: Flight | undefined): void {
+    const flights = flight && this.flights.get(direction(from, to))
+    const index = flights?.indexOf(flight!) ?? -1
+    if (index >= 0) flights!.splice(index, 1)
   }
 
   private repeatLate(from: ReplicaId, to: ReplicaId, frame: Uint8Array): void {

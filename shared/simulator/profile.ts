@@ -8,6 +8,7 @@ import type { CrashKind } from './disk.ts'
 import { FOCUS, FOCUS_NAMES, type Focus, type FocusName } from './focus.ts'
 import type { Lies } from './fsync-lie.ts'
 import { CALM, type LinkFaults } from './links.ts'
+import type { ClockShape } from './wall-clock.ts'
 import type { WorkloadShape } from './workload.ts'
 
 export interface Profile {
@@ -59,10 +60,32 @@ export interface Profile {
   }
   /** At the end only a majority comes back. */
   readonly smallCore: boolean
+  /** Ways between two replicas on which nothing moves for a while. */
+  readonly clogs?: number
+  /** Disks that are full, or of which one kind of call fails, for a while. */
+  readonly fullDisks?: number
+  /** Rot in the files of partitions, and writes to them that land elsewhere in the same file. */
+  readonly segmentRot?: number
+  readonly segmentMisdirects?: number
+  /** As many replicas may have damage at once as a cluster can spare, and more after those have new disks. Default: one, once. */
+  readonly atlas?: boolean
+  /** One disk that is so many times slower than the others, all the time. */
+  readonly slowReplica?: SlowReplica
+  /** Wall clocks that are wrong, by node. */
+  readonly clocks?: readonly (ClockShape | undefined)[]
+  /** Most frames that may be sent for an op that is committed, beyond what is due by time alone. Default: nobody counts. */
+  readonly framesPerCommitMax?: number
   /** Drives that lie about their syncs; the claims of such a run are weakened (fsync-lie.ts). Default: none does. */
   readonly lies?: Lies
   /** Every boot comes to its end within so long, and no new disk is refused. Default: nobody looks. */
   readonly bootBudgetMs?: number
+}
+
+export interface SlowReplica {
+  readonly node: number
+  readonly reads: number
+  readonly writes: number
+  readonly syncs: number
 }
 
 export type ProfileName = 'swarm' | 'calm' | 'crash' | 'network' | 'disk' | 'idle' | FocusName | CornerName

@@ -27,6 +27,7 @@ import { Marks } from './marks.ts'
 import { MetadataClients } from './metadata-clients.ts'
 import { COMMITTED_MIN, drawProfile, type Profile, type ProfileName, RUN_MS } from './profile.ts'
 import { Remembering } from './remembering.ts'
+import { Traffic } from './traffic.ts'
 import { PARTITIONS, Workload } from './workload.ts'
 import { World, type WorldFact } from './world.ts'
 
@@ -83,6 +84,8 @@ const VIRTUAL_MS_MAX = 600_000
 const LIVENESS_MS = 90_000
 const FACTS_KEPT = 2_000
 const ASK_MS = 50
+/** Of the topic `eager`, the first that is made. */
+const EAGER_DIRECTORY = 'streams/0/topics/0'
 /** Share of the seeds with clients that change and read all of the metadata there is, beside the workload. */
 const METADATA_READ = 0.125
 /** Share of the seeds whose group commits wait for company. */
@@ -150,6 +153,7 @@ class Run {
   /** In some seeds. */
   private readonly metadataClients: MetadataClients | undefined
   private readonly remembering: Remembering
+  private readonly traffic: Traffic
   private readonly kinds = new Map<string, number>()
   weakened: Weakened | undefined
   /** Groups of a node that said that only a state transfer helps, and, where nobody could serve one, only a person. */
@@ -168,6 +172,7 @@ class Run {
       nodes: profile.nodes,
       factsMax: FACTS_KEPT,
       paced: new Dice(seed, 'pacing').chance(PACED),
+      ...(profile.clocks && { clocks: byNode(profile.clocks) }),
       ...(profile.lies && { lies: liars(profile.nodes, profile.lies) }),
       config: {
         metadata: profile.metadata,
@@ -226,6 +231,7 @@ class Run {
     )
     this.checker.ignore = new Set(options.ignore)
     this.answers = new Answers(this.checker)
+    this.traffic = new Traffic(profile.framesPerCommitMax)
     this.watches = new Watches({
       checker: this.checker,
       hash,
@@ -250,6 +256,7 @@ class Run {
         this.checker.sent(from, frame)
         this.watches.sent(from, to, frame)
         this.partitions.sent(from, frame)
+        this.traffic.sent(frame)
       },
       arrived: (from, to, frame) => {
         this.watches.arrived(from, to, frame)
@@ -274,6 +281,9 @@ class Run {
     })
     this.driver = new Driver(this.world, this.checker, this.watches, this.marks, new Dice(seed, 'driver'))
     this.driver.bootBudgetMs = profile.bootBudgetMs
+    this.driver.atlas = profile.atlas === true
+    this.driver.partitionDamaged = (node, directory) => this.partitions.damaged(node, directory)
+    this.slowDown()
     for (const { id, disk } of this.world.nodes) disk.lieCameOut = path => this.lieCameOut(id, path)
     this.names = new NameLedger(this.checker)
     this.offsets = new OffsetLedger(this.checker)
@@ -281,7 +291,10 @@ class Run {
       const [topic, partition] = name.split('/')
       return { stream: 0, topic: this.workload.topics.indexOf(topic!), partition: Number(partition) }
     }
-    this.offsets.acknowledged = (name, offset) => this.partitions.confirmed(keyOf(name), offset)
+    this.offsets.acknowledged = (name, offset) => {
+      // Of an answer that was on its way when a lie came out the disk says nothing any more.
+      if (!this.weakened) this.partitions.confirmed(keyOf(name), offset)
+    }
     this.checker.diskLost = node => {
       for (let partition = 0; partition < PARTITIONS; partition++) this.offsets.diskLost(`eager/${partition}`, node)
     }
@@ -300,6 +313,7 @@ class Run {
     driver.schedule(this.faults)
     this.remembering.watch()
     const prepared = this.settles(workload.prepare())
+    this.traffic.begin(checker.committed)
     if (await this.until(prepared, 240_000)) workload.begin()
     else if (!this.weakened) return checker.fail('core-liveness', 'the fixed topics could not be made')
     this.metadataClients?.begin()
@@ -316,6 +330,8 @@ class Run {
     const whole = !profile.smallCore || driver.lostDisks > 0 || driver.rotten.size > 0
     const dice = new Dice(this.options.seed, 'core')
     const core = whole ? ids : drawCore(ids, dice)
+    const storm = this.traffic.end(checker.committed)
+    if (storm !== undefined) return checker.fail('frames-per-commit', storm)
     driver.heal(core)
     const stopped = () => [workload, this.metadataClients].every(clients => clients?.stop() ?? true)
     await this.until(stopped, LIVENESS_MS)
@@ -341,13 +357,21 @@ class Run {
     this.throwIfViolated()
   }
 
+  private slowDown(): void {
+    const { slowReplica } = this.profile
+    if (!slowReplica) return
+    const { reads, writes, syncs } = slowReplica
+    this.world.nodes[slowReplica.node]!.trouble.slownessOf = call =>
+      call === 'sync' || call === 'datasync' || call === 'syncDirectory' ? syncs : call === 'read' ? reads : writes
+  }
+
   /** What a sync had covered is gone: from here on the run claims less (fsync-lie.ts). */
   private lieCameOut(node: number, path: string): void {
     this.marks.add('world.lie_came_out')
     this.checker.durable[node]!.forget()
     if (this.weakened) return
     const notAsked = weakenedCheckers()
-    this.weakened = { claim: WEAKENED_CLAIM, fromMs: Math.round(this.world.nowMs), node, path, notAsked }
+    this.weakened = { claim: WEAKENED_CLAIM, fromMs: Math.round(this.world.nowMs), node, path: path || '.', notAsked }
     this.checker.ignore = new Set([...this.checker.ignore, ...notAsked])
     this.driver.betrayed = true
   }
@@ -482,7 +506,8 @@ class Run {
     if (fact.kind === 'recovery_step' && fact.data.step === 'partition') {
       const group = groupOfPath(String(fact.data.path)).toString()
       if (fact.data.verdict === 'opened') this.checker.opened(fact.node, group, String(fact.data.createdRevision))
-      if (fact.data.code === 'InteriorDamage' && this.mayTearInside) this.transferWanted.add(`${fact.node} ${group}`)
+      if (this.mayTearInside && isTornInside(String(fact.data.code), String(fact.data.path)))
+        this.transferWanted.add(`${fact.node} ${group}`)
     }
     if (fact.kind === 'transfer_installed' && fact.plane === 'metadata' && fact.op !== undefined)
       this.checker.installed(fact.node, BigInt(fact.op))
@@ -573,6 +598,17 @@ function liars(nodes: number, { liars, ...shape }: NonNullable<Profile['lies']>)
   const ids = liars === 'one' ? [0] : Array.from({ length: nodes }, (_, id) => id)
   return new Map(ids.map(id => [id, shape]))
 }
+
+/**
+ * Whether a loss of power may lead to this verdict: it took what was not synced, and left what came later. A topic that syncs
+ * what it acknowledges has no segment behind one that is not whole.
+ */
+const isTornInside = (code: string, path: string): boolean =>
+  code === 'InteriorDamage' ||
+  ((code === 'EmptyNonTailSegment' || code === 'Hole') && !path.startsWith(`${EAGER_DIRECTORY}/`))
+
+const byNode = <T>(items: readonly (T | undefined)[]): Map<number, T> =>
+  new Map(items.flatMap((item, node) => (item === undefined ? [] : [[node, item] as const])))
 
 /** A random majority: what is left when the others never come back. */
 function drawCore(ids: readonly number[], dice: Dice): number[] {

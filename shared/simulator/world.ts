@@ -23,6 +23,7 @@ import { Life } from './life.ts'
 import { Links } from './links.ts'
 import { type LieShape, LyingDrive } from './lying-drive.ts'
 import { Timeline } from './timeline.ts'
+import { type ClockShape, clockError } from './wall-clock.ts'
 
 export interface WorldOptions {
   readonly seed: bigint
@@ -46,6 +47,8 @@ export interface WorldOptions {
   readonly paced?: boolean
   /** Nodes whose drive lies about its syncs, and how. Default: none does. */
   readonly lies?: ReadonlyMap<number, LieShape>
+  /** Nodes whose wall clock is wrong, and how. */
+  readonly clocks?: ReadonlyMap<number, ClockShape>
 }
 
 /** Who checks and counts what happens. Called as it happens; what these throw ends the run. */
@@ -63,6 +66,8 @@ export interface WorldObserver {
 export interface DiskTrouble {
   /** Calls take this many times as long. */
   slowness: number
+  /** On top of that, by call. */
+  slownessOf?: (call: DiskCall) => number
   /** The error of this call, if it is to fail. */
   fault: (call: DiskCall, path: string) => 'Io' | 'NoSpace' | undefined
 }
@@ -110,6 +115,7 @@ export class World {
   private readonly entropy: readonly Dice[]
   private readonly diskDice: readonly Dice[]
   private readonly clientDice: Dice
+  private readonly clockDice: readonly Dice[]
   /** Of clients, so far. */
   private connections = 0
   /** Called when an armed crash goes off, with the node; the default kills the process alone. */
@@ -128,6 +134,7 @@ export class World {
     const ids = Array.from({ length: options.nodes }, (_, id) => id)
     this.entropy = ids.map(id => new Dice(seed, `entropy ${id}`))
     this.diskDice = ids.map(id => new Dice(seed, `disk ${id}`))
+    this.clockDice = ids.map(id => new Dice(seed, `clock ${id}`))
     const wallMs = () => Number(this.wallMicros() / 1_000n)
     const driveOf = (id: number) => {
       const shape = options.lies?.get(id)
@@ -359,6 +366,11 @@ export class World {
     delete node.replica
   }
 
+  private clockError(id: number): bigint {
+    const shape = this.options.clocks?.get(id)
+    return shape ? clockError(shape, this.timeline.nowMicros, this.clockDice[id]!) : 0n
+  }
+
   private wallMicros(): bigint {
     return EPOCH_MICROS + BigInt(this.timeline.nowMicros)
   }
@@ -392,7 +404,8 @@ export class World {
       latency: call => {
         this.crashesHere(node, life)
         const sync = call === 'sync' || call === 'datasync' || call === 'syncDirectory'
-        return dice.between(20, sync ? 1_500 : 400) * node.trouble.slowness
+        const { slowness, slownessOf } = node.trouble
+        return dice.between(20, sync ? 1_500 : 400) * slowness * (slownessOf?.(call) ?? 1)
       },
       fault: (call, path) => node.trouble.fault(call, path),
       completing: (call, path) => {
@@ -403,7 +416,7 @@ export class World {
     return {
       disk: wrapDisk(node.id, disk, life),
       clock: {
-        nowMicros: () => Micros(this.wallMicros() + node.skewMicros),
+        nowMicros: () => Micros(this.wallMicros() + node.skewMicros + this.clockError(node.id)),
         monoMicros: () => this.timeline.nowMicros - bornMicros,
       },
       entropy: { u64: () => entropy.u64(), bytes: length => entropy.bytes(length) },

@@ -103,7 +103,10 @@ export class Checker {
   private readonly logViews: number[]
   private readonly damagedAtStart = new Set<number>()
 
+  readonly hash: Hash
+
   constructor(disks: readonly SimulatedDisk[], hash: Hash) {
+    this.hash = hash
     this.durable = disks.map(disk => new DurableState(disk, hash))
     this.appliedTo = disks.map(() => 0n)
     this.everAppliedTo = disks.map(() => 0n)

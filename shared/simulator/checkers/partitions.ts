@@ -60,6 +60,8 @@ export class PartitionChecker {
   /** By node and group: when its segments were last replaced. */
   private readonly replaced = new Map<string, number>()
   private readonly known: Map<string, Known>[]
+  /** Per node: directories that were damaged since its boot: nothing is asked of them until the next one has looked. */
+  private readonly damagedDirectories: Set<string>[]
   /** By node and group: the highest op that was sent on in this life, and the highest that was asked for by repair. */
   private readonly sentOps: Map<bigint, bigint>[]
   private readonly repairedOps: Map<bigint, bigint>[]
@@ -73,6 +75,7 @@ export class PartitionChecker {
     this.disks = disks
     this.hash = hash
     this.known = disks.map(() => new Map())
+    this.damagedDirectories = disks.map(() => new Set())
     this.sentOps = disks.map(() => new Map())
     this.repairedOps = disks.map(() => new Map())
   }
@@ -80,7 +83,7 @@ export class PartitionChecker {
   counted(node: number, group: string, kind: string): void {
     if (kind !== 'persisted') return
     const view = this.world.partition(node, group)
-    if (view) this.persisted(node, view)
+    if (view && !this.isDamaged(node, view)) this.persisted(node, view)
   }
 
   fact({ kind, node, group, data }: WorldFact): void {
@@ -100,8 +103,18 @@ export class PartitionChecker {
     if (call === 'unlink' && path.endsWith('.log')) this.unlinking(node, path)
   }
 
+  /** The world has damaged files in this directory. */
+  damaged(node: number, directory: string): void {
+    this.damagedDirectories[node]!.add(directory)
+  }
+
   booted(node: number): void {
+    this.damagedDirectories[node]!.clear()
     for (const view of this.world.partitions(node)) this.opened(node, view)
+  }
+
+  private isDamaged(node: number, { directory }: PartitionView): boolean {
+    return this.damagedDirectories[node]!.has(directory)
   }
 
   /** The segments of a directory are others now: what was read of them says nothing any more. */
@@ -196,6 +209,7 @@ export class PartitionChecker {
     const match = /^(streams\/0\/topics\/\d+\/partitions\/(\d+))\/(\d{20})\.log$/.exec(path)
     if (!match) return
     const [, directory, partition, name] = match as unknown as [string, string, string, string]
+    if (this.damagedDirectories[node]!.has(directory)) return
     const disk = this.disks[node]!
     const content = disk.live(path)
     if (!content || content.size === 0) return
@@ -225,6 +239,7 @@ export class PartitionChecker {
     const byDirectory = new Map<string, Map<number, PartitionView>>()
     for (const node of core) {
       for (const view of this.world.partitions(node)) {
+        if (this.isDamaged(node, view)) continue
         const views = byDirectory.get(view.directory) ?? new Map<number, PartitionView>()
         byDirectory.set(view.directory, views.set(node, view))
       }
