@@ -24,6 +24,8 @@ const act = async (path: string, body = {}) => {
 const ledger = async (page: Page, name: string) =>
   Number(await page.getByTestId(`ledger-${name}`).getAttribute('data-value'))
 
+const isWell = (standing: string): boolean => /healthy|primary/.test(standing)
+
 /** Keeps every standing that the card of a node is drawn with from now on, with the gap it shows. */
 async function follow(page: Page, node: number): Promise<() => Promise<string[]>> {
   await page.evaluate(id => {
@@ -63,13 +65,24 @@ test('a restarted backup is drawn with its gap until it is closed, never as heal
   await expect(page.getByTestId('node-2')).toHaveAttribute('data-state', 'running')
   await expect.poll(drawn, { message: 'the gap is drawn' }).toContainEqual(expect.stringMatching(/with a gap$/))
   await expect(page.getByTestId('situation')).toContainText('node-2')
-  expect((await drawn()).filter(standing => /healthy|primary/.test(standing))).toEqual([])
+  expect((await drawn()).filter(isWell)).toEqual([])
 
   await act('/api/links/all/all/heal')
   await expect(page.getByTestId('node-2')).toHaveAttribute('data-standing', 'healthy', { timeout: 60_000 })
   const standings = await drawn()
   const closed = standings.findIndex(standing => standing.startsWith('healthy'))
   expect(standings.slice(0, closed).some(standing => /^(recovering|behind|view_change)/.test(standing))).toBe(true)
+
+  // Dead for a moment only: the words of the life before are still fresh, and they are not those of the new one.
+  await act('/api/nodes/2/kill')
+  const again = await follow(page, 2)
+  await act('/api/links/all/2/cut', { both: true })
+  await act('/api/nodes/2/start')
+  await expect(page.getByTestId('node-2')).toHaveAttribute('data-state', 'running')
+  await expect.poll(again, { message: 'it has spoken' }).toContainEqual(expect.stringMatching(/^recovering/))
+  const since = await again()
+  expect(since.slice(since.findIndex(standing => standing.startsWith('down'))).filter(isWell)).toEqual([])
+  await act('/api/links/all/all/heal')
   expect(await ledger(page, 'lost')).toBe(0)
 })
 

@@ -18,6 +18,7 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Skeleton } from '../../ui/problem.tsx'
 import { nodeState } from '../../ui/states.ts'
+import { linkLook } from './link-look.ts'
 import type { Links } from './use-links.ts'
 
 /** Drawn a moment later than the ring: the first screen has a budget. */
@@ -140,15 +141,7 @@ function LinkLine({ link, view, now }: { link: RingLink; view: ClusterView; now:
   const one = says(link.from, link.to)
   const other = says(link.to, link.from)
   const { a, b, middle } = link
-  const both = one === true && other === true
-  const differ = one !== undefined && other !== undefined && one !== other
-  const words = both
-    ? ''
-    : differ
-      ? 'ends differ'
-      : one === undefined && other === undefined
-        ? 'not reported'
-        : 'no link'
+  const look = linkLook(one, other)
   return (
     <g>
       <title>
@@ -156,18 +149,18 @@ function LinkLine({ link, view, now }: { link: RingLink; view: ClusterView; now:
       </title>
       <path d={`M${a.x} ${a.y}L${middle.x} ${middle.y}`} className={`link${one === true ? '' : ' dead'}`} />
       <path d={`M${middle.x} ${middle.y}L${b.x} ${b.y}`} className={`link${other === true ? '' : ' dead'}`} />
-      {words !== '' && (
+      {look && (
         <>
           <use
-            href="#glyph-drop"
+            href={`#glyph-${look.glyph}`}
             x={middle.x - 7}
             y={middle.y - 7}
             width="14"
             height="14"
-            className={differ ? 's-change' : 's-danger'}
+            className={`s-${look.colour}`}
           />
           <text className="s l" x={middle.x} y={middle.y + 22} textAnchor="middle">
-            {words}
+            {look.word}
           </text>
         </>
       )}

@@ -22,7 +22,7 @@ describe('situationOf', () => {
   it('names who is missing for a quorum', () => {
     const words = situationOf(view([{ state: 'stopped' }, {}, { state: 'stopped' }]), METADATA, NOW)
     expect(words.what).toContain('No primary')
-    expect(words.next).toContain('start node-0')
+    expect(words.next).toContain('Start node-0 for a quorum')
   })
 
   it('never calls a backup that lacks committed ops well: it is behind, by how much', () => {

@@ -193,7 +193,7 @@ function nextWithout(
 }
 
 const startMore = (needed: number, missing: readonly number[]): string =>
-  `${count(needed, 'more node')} must run for a quorum: start ${names(missing.slice(0, needed))}. Until then writes are refused.`
+  `Start ${names(missing.slice(0, needed))} for a quorum; until then writes are refused.`
 
 function primaryElsewhere(
   view: ClusterView,
@@ -227,7 +227,7 @@ function oneUnwell(
 ): NowWords {
   const process = view.nodes.get(id)?.process
   const since = process && process.state !== 'running' ? ` for ${duration(nowMs - msOf(process.sinceWallUs))}` : ''
-  const serves = `node-${verdict.node} leads view ${verdict.view} of this group with ${verdict.agreeing.length} of ${ids.length}; writes are served.`
+  const serves = `node-${verdict.node} leads view ${verdict.view} with ${verdict.agreeing.length} of ${ids.length}; writes are served.`
   const more = howMany > 1 ? ` ${count(howMany - 1, 'other node')} not well either.` : ''
   const gap = standing.gap > 0n ? `${grouped(standing.gap)} ${standing.gap === 1n ? 'op' : 'ops'}` : ''
   switch (standing.kind) {
@@ -248,7 +248,7 @@ function oneUnwell(
         colour: 'change',
         label,
         what: `node-${id} is paused${since}.`,
-        why: `SIGSTOP holds its process; its memory is intact. ${serves}${more}`,
+        why: `SIGSTOP holds it; its memory is intact. ${serves}${more}`,
         next: `Resume node-${id} and it catches up from its peers.`,
       }
     case 'silent':

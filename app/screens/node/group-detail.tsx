@@ -5,7 +5,7 @@ import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
 import { msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { operationName } from '../../../shared/protocol/operations.ts'
 import { queries } from '../../data/queries.ts'
-import { groupName } from '../../names.ts'
+import { groupName, METADATA } from '../../names.ts'
 import { Age, StaleArea, useNowSeconds } from '../../ui/age.tsx'
 import { duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
@@ -18,7 +18,10 @@ import { TransferLine } from '../cluster/transfer.tsx'
 export function GroupDetail(props: { id: number; group: string; node: NodeView }) {
   const running = props.node.process?.state === 'running'
   const answer = useQuery({ ...queries.group(props.id, props.group), enabled: running })
-  const data = answer.data?.group.group === props.group ? answer.data : undefined
+  const said = answer.data?.group.group === props.group ? answer.data : undefined
+  // Who cannot be asked said this last: its snapshots have the metadata group in full.
+  const last = running || props.group !== METADATA ? undefined : props.node.snapshot
+  const data = last ? { reporter: last.reporter, group: last.metadata } : said
   if (!data) {
     if (answer.error)
       return (
@@ -31,7 +34,10 @@ export function GroupDetail(props: { id: number; group: string; node: NodeView }
     if (!running)
       return (
         <p className="note">
-          The process does not run, so nobody can be asked. Its last summary is in the list of groups.
+          {props.node.process?.state === 'paused'
+            ? 'The process is held and answers nobody.'
+            : 'The process does not run.'}{' '}
+          What it last said of this group is in the list of groups.
         </p>
       )
     return <Skeleton what="the group" rows={10} />

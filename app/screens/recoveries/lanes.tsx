@@ -157,7 +157,14 @@ function Plot(props: { run: Recovery; width: number; x: (ms: number) => number; 
       )}
       <path d={`M${x(0)} 8V${base}`} className="fault-line" />
       <circle cx={x(0)} cy="9" r="9" className="seat" />
-      <use href="#glyph-down" x={x(0) - 8} y="1" width="16" height="16" className="s-danger" />
+      <use
+        href={run.how === 'SIGSTOP' ? '#glyph-stopped' : '#glyph-down'}
+        x={x(0) - 8}
+        y="1"
+        width="16"
+        height="16"
+        className="s-danger"
+      />
       {marks.map((item, index) => {
         const { left, row } = placed[index]!
         const flagWidth = item.words.length * 6.7 + 28

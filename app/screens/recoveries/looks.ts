@@ -5,7 +5,7 @@ export const MARK_LOOK: Readonly<Record<MarkName, Look>> = {
   noticed: { glyph: 'change', colour: 'change', word: 'Silence noticed' },
   elected: { glyph: 'primary', colour: 'primary', word: 'New primary' },
   acknowledged: { glyph: 'acked', colour: 'ok', word: 'First acknowledgement' },
-  started: { glyph: 'recover', colour: 'recover', word: 'Node started again' },
+  started: { glyph: 'recover', colour: 'recover', word: 'Started or resumed' },
   rejoined: { glyph: 'backup', colour: 'backup', word: 'Rejoined the view' },
   caughtUp: { glyph: 'ok', colour: 'ok', word: 'Caught up' },
 }
@@ -13,7 +13,7 @@ export const FLAG_WORDS: Readonly<Record<MarkName, string>> = {
   noticed: 'noticed',
   elected: 'new primary',
   acknowledged: 'first ack',
-  started: 'started again',
+  started: 'up again',
   rejoined: 'rejoined',
   caughtUp: 'caught up',
 }

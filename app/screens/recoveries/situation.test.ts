@@ -45,6 +45,11 @@ describe('the first sentence of the recoveries', () => {
     expect(said({ stalled: undefined, seconds: seconds.slice(0, 2) })).toMatch(/No write is known to wait since node-0/)
   })
 
+  it('asks to resume what was paused', () => {
+    expect(said({ how: 'SIGSTOP', marks: { acknowledged: 10 } })).toMatch(/after node-0 was paused.*Resume node-0 on/)
+    expect(said({ how: 'SIGSTOP', marks: { acknowledged: 10, started: 20 } })).toMatch(/node-0 was resumed after/)
+  })
+
   it('says nothing of writes that nobody measured', () => {
     const quiet = said({ stalled: undefined, elections: { 7: 5000 } })
     expect(quiet).toMatch(/node-0 ended; no load wrote then/)

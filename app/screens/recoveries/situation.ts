@@ -5,6 +5,8 @@ import type { NowWords } from '../../ui/now.tsx'
 
 const names = (run: Recovery): string => run.nodes.map(node => `node-${node}`).join(', ')
 
+const isPause = (run: Recovery): boolean => run.how === 'SIGSTOP'
+
 /** @param nowMs the moment that is shown */
 export function recoverySituation(run: Recovery | undefined, nowMs: number): NowWords {
   if (!run)
@@ -19,7 +21,7 @@ export function recoverySituation(run: Recovery | undefined, nowMs: number): Now
     }
   const { marks } = run
   const label = `${run.id}, ${run.how}`
-  const fault = `${names(run)} ${run.how === 'SIGSTOP' ? 'was paused' : 'ended'}`
+  const fault = `${names(run)} ${isPause(run) ? 'was paused' : 'ended'}`
   if (run.ledger && run.ledger.lost > 0)
     return {
       tone: 'bad',
@@ -64,9 +66,9 @@ export function recoverySituation(run: Recovery | undefined, nowMs: number): Now
         : `${silence} of it was silence, until a heartbeat timer ran out; the rest was votes and the way to the new primary.`),
     next:
       back === 'none'
-        ? `Start ${names(run)} again on the cluster screen: its way back is timed too.`
+        ? `${isPause(run) ? 'Resume' : 'Start'} ${names(run)}${isPause(run) ? '' : ' again'} on the cluster screen: its way back is timed too.`
         : back === 'behind'
-          ? `${names(run)} was started after ${duration(marks.started!)} and fetches what it missed.`
+          ? `${names(run)} was ${isPause(run) ? 'resumed' : 'started'} after ${duration(marks.started!)} and fetches what it missed.`
           : `${names(run)} had caught up after ${duration(marks.caughtUp!)}. Kill the primary again and lay the two side by side.`,
   }
 }
