@@ -33,6 +33,8 @@ const every = (ms: number) => (): number | false => (paused.get() === undefined 
 
 /** A list this long is a good part of a megabyte as an answer: it is asked for less often. */
 const LONG_LIST = 1000
+const isLong = (data: unknown): boolean =>
+  ((data as { groups?: readonly unknown[] } | undefined)?.groups?.length ?? 0) > LONG_LIST
 const byLength = (length = 0) => every(length > LONG_LIST ? SLOW_MS * 2 : QUICK_MS)()
 
 export const queryClient = new QueryClient({
@@ -92,7 +94,7 @@ export const queries = {
     queryOptions({
       queryKey: ['node', node, 'superblocks'],
       queryFn: ({ signal }) => ask(`/api/nodes/${node}/superblocks`, superblocksSnapshot, signal),
-      refetchInterval: every(SLOW_MS),
+      refetchInterval: ({ state }) => every(isLong(state.data) ? SLOW_MS * 2 : SLOW_MS)(),
     }),
   wal: (node: number, everyMs = SLOW_MS) =>
     queryOptions({
@@ -243,28 +245,45 @@ const REFRESHES: Readonly<Record<string, string>> = {
   index_floored: 'partition',
 }
 
+/**
+ * An election of 2,000 groups tells its facts by the ten thousand: whatever they ask for is asked once, half a second apart,
+ * and never given up for being asked again. Long lists have their own pace, or the nodes would do nothing but list them.
+ */
+const AGAIN_MS = 500
+const due = new Map<string, readonly (string | number)[]>()
+let againTimer: ReturnType<typeof setTimeout> | undefined
+let againMs = Number.NEGATIVE_INFINITY
+
+function askAgain(queryKey: readonly (string | number)[]): void {
+  due.set(queryKey.join(' '), queryKey)
+  if (againTimer === undefined) againTimer = setTimeout(putAgain, Math.max(0, againMs + AGAIN_MS - performance.now()))
+}
+
+function putAgain(): void {
+  againTimer = undefined
+  againMs = performance.now()
+  const keys = [...due.values()]
+  due.clear()
+  if (paused.get() !== undefined) return
+  for (const queryKey of keys)
+    void queryClient.invalidateQueries(
+      { queryKey, predicate: query => !isLong(query.state.data) },
+      { cancelRefetch: false },
+    )
+}
+
 export function refreshFrom(message: StreamMessage): void {
   if (paused.get() !== undefined) return
   // A gap is never spliced: whatever was asked before is asked anew.
   if (message.event === 'gap' || message.event === 'hello' || message.event === 'nodes')
     void queryClient.invalidateQueries()
   if (message.event !== 'batch') return
-  const asked = new Set<string>()
   for (const item of message.data) {
     const topic = REFRESHES[item.kind]
-    if (topic !== undefined && !asked.has(`${item.node} ${topic}`)) {
-      asked.add(`${item.node} ${topic}`)
-      void queryClient.invalidateQueries({ queryKey: ['node', item.node, topic] })
-    }
-    if (item.kind.startsWith('link_')) {
-      if (!asked.has('links')) {
-        asked.add('links')
-        void queryClient.invalidateQueries({ queryKey: ['links'] })
-      }
-    }
-    if (item.kind.startsWith('topic_') || item.kind.startsWith('stream_') || item.kind === 'load_started') {
-      void queryClient.invalidateQueries({ queryKey: ['topics'] })
-    }
+    if (topic !== undefined) askAgain(['node', item.node, topic])
+    if (item.kind.startsWith('link_')) askAgain(['links'])
+    if (item.kind.startsWith('topic_') || item.kind.startsWith('stream_') || item.kind === 'load_started')
+      askAgain(['topics'])
   }
 }
 
