@@ -1,5 +1,6 @@
 import { expect, type Page, test } from '@playwright/test'
 import { type ConsoleProcess, startConsole } from './console-process.ts'
+import { saveJson } from './saved.ts'
 
 let running: ConsoleProcess
 test.beforeAll(async () => {
@@ -27,6 +28,11 @@ test('D09, D19 and D22 are run and read by clicking, their evidence opens, and t
   page,
 }) => {
   await page.goto(running.url)
+  await page.getByRole('link', { name: 'Drills' }).click()
+  // what was run so far, why that says little yet, and where to begin
+  await expect(page.getByTestId('situation')).toContainText(
+    /None of 25 drills was run since this console started.*the live cluster is left alone.*Open D01/,
+  )
   for (const [id, title, decisive, found] of [
     ['D09', 'Newest slot rots', 'with slot a rotten the boot refuses', 'SuperblockUnreadable'],
     ['D19', 'The second crash', 'a segment is named after the first offset behind the hole', '.log'],
@@ -110,6 +116,14 @@ test('D18 is run by keyboard, and with its rule off it fails as it should', asyn
   const differing = page.getByTestId('drill-compare').getByRole('row', { name: 'the first new offset' })
   await expect(differing).toContainText('ok at 1')
   await expect(differing).toContainText('ok at 65537')
+
+  // and are files: what differs, and the runs
+  const differ = await saveJson(page, 'findings that differ')
+  expect(differ.rows.find(row => row.finding === 'the first new offset lies above the reservation')).toBeDefined()
+  expect((await saveJson(page, 'runs')).rows).toMatchObject([
+    { drill: 'D18', verdict: 'fail', asExpected: true, broken: true, seed: '5' },
+    { drill: 'D18', verdict: 'pass', asExpected: true, broken: false, seed: '5' },
+  ])
 })
 
 test('many seeds are run with one click, seen on their way and cancelled', async ({ page }) => {

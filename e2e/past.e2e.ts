@@ -181,6 +181,18 @@ test('a console that restarts shows the gap, and two tabs that kill the same nod
   await expect(page.getByTestId('source')).toContainText(/of 3 nodes/, { timeout: 30_000 })
   await expect(situation(page)).toContainText('all 3 nodes agree', { timeout: 60_000 })
   await expect(page.getByTestId('facts')).toContainText(/events are missing \(console restarted\)/)
+
+  // a moment while no console ran says that nothing is known of it, and shows what was known before
+  await page.keyboard.press(' ')
+  await expect(page.getByTestId('live-age')).toContainText('paused')
+  const gap = (await page.locator('.timebar .fact[title^="gap"]').last().boundingBox())!
+  const strip = (await page.locator('.timebar .stripbox').boundingBox())!
+  await page.mouse.click(gap.x + gap.width / 2 - 6, strip.y + strip.height / 2)
+  await expect(page.getByTestId('hole')).toContainText('History is missing: the console was started anew')
+  await expect(page.getByTestId('node-2')).toHaveAttribute('data-state', /stopped|crashed/)
+  await page.keyboard.press('g')
+  await expect(page.getByTestId('hole')).toHaveCount(0)
+
   const { recordings } = (await again.get('/api/recordings')) as { recordings: { id: string; active: boolean }[] }
   expect(recordings).toHaveLength(2)
 

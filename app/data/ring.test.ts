@@ -50,6 +50,17 @@ describe('EventRing', () => {
     expect(ring.at(1)).toMatchObject({ op: undefined, commit: undefined, view: undefined })
   })
 
+  it('has a hole end with the first event behind it, however late it was told of', () => {
+    const ring = new EventRing(8)
+    const at = (seq: number, ms: number) => event(seq, { receivedWallUs: String(ms * 1000) })
+    ring.push(at(1, 1_000), 0)
+    ring.push({ v: 1, node: 255, boot: 'r', kind: 'gap', fromSeq: 2, toSeq: 9, reason: 'console_restarted' }, 5_000)
+    expect(ring.momentAt(1)).toBe(5_000)
+    ring.push(at(10, 4_000), 0)
+    ring.push(at(11, 3_000), 0)
+    expect([0, 1, 2].map(ordinal => ring.momentAt(ordinal))).toEqual([1_000, 4_000, 4_000])
+  })
+
   it('does not leak op or view of the event whose slot it reuses', () => {
     const ring = new EventRing(1)
     ring.push(event(1, { op: '7', view: 3, data: { a: 1 } }), 0)

@@ -166,6 +166,15 @@ export class EventRing {
     this.#receivedMs[slot] = item.receivedWallUs === undefined ? Number.NaN : Number(item.receivedWallUs) / 1000
     this.#word(slot, item.boot, item.plane, item.group, item.kind)
     this.#keep(slot, item.data)
+    this.#endGap(this.#next - 2, this.#receivedMs[slot]!)
+  }
+
+  /** A hole is told of when its reader comes; it ended when the console had the first event behind it. */
+  #endGap(ordinal: number, receivedMs: number): void {
+    const slot = ordinal % this.capacity
+    if (ordinal < this.first || !(this.#flags[slot]! & FLAG_GAP) || !(receivedMs < this.#receivedMs[slot]!)) return
+    this.#receivedMs[slot] = receivedMs
+    this.#wallMs[slot] = receivedMs
   }
 
   /** The event of an ordinal, or undefined when it was overwritten or has not come yet. */

@@ -194,6 +194,9 @@ function Listed(props: { timeline: Timeline; onSelect: (event: RingEvent) => voi
     .slice(0, LISTED_MAX)
   return (
     <Pane title="Facts in this window" label={timeline.found ? 'found, newest first' : 'newest first'} className="sub">
+      {facts.length === 0 && (
+        <p className="note">None: what is drawn here is everyday traffic, or nothing that the search finds.</p>
+      )}
       <Scroll name="Facts in this window" className="facts-box">
         <ul className="facts">
           {facts.map(event => {

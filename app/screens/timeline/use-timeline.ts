@@ -57,12 +57,14 @@ export function useTimeline(search: Search<'timeline'>): Timeline {
     const families = new Set(familiesOf(search.kinds))
     const limit = Number(search.newest ?? NEWEST[0])
     const nodes = replicaIds(view)
-    const { events, more } = ring.newestWhere(
+    const { events: newest, more } = ring.newestWhere(
       (kind, of) => (group === 'all' || of === group || of === 'node') && families.has(familyOf(kind)),
       limit,
       until,
       { fromMs: Number(search.from ?? Number.NEGATIVE_INFINITY), toMs: Number(search.to ?? Number.POSITIVE_INFINITY) },
     )
+    const beats = families.has('flow') && !families.has('beats') ? beatsOf(newest, until) : []
+    const events = beats.length === 0 ? newest : [...newest, ...beats].sort((a, b) => a.ordinal - b.ordinal)
     const stateGroup = group === 'all' ? METADATA : group
     const states = ring.newestWhere(
       (kind, of, node) => isStateKind(kind) && (of === stateGroup || node === CONSOLE_NODE),
@@ -88,6 +90,21 @@ export function useTimeline(search: Search<'timeline'>): Timeline {
   const selected = held && (shownPart.events.find(event => event.ordinal === held.ordinal) ?? held)
   return { ...shownPart, until, group, query, found, selected, asOfMs: moment && viewNow.get() }
 }
+
+/** Heartbeats whose sender's end is looked for: some seconds of a busy group. */
+const BEATS_MAX = 200
+/**
+ * The sender's ends of heartbeats that are drawn at their receivers because they had news there: who sends one can't know
+ * that, and its end is of another kind.
+ */
+function beatsOf(events: readonly RingEvent[], until: number): readonly RingEvent[] {
+  const drawn = new Set(events.flatMap(event => (event.kind === 'frame_received' ? (frameOf(event) ?? []) : [])))
+  if (drawn.size === 0) return []
+  return ring
+    .newestWhere(kind => kind === 'heartbeat_sent', BEATS_MAX, until)
+    .events.filter(event => drawn.has(frameOf(event) ?? ''))
+}
+const frameOf = ({ link }: RingEvent): string | undefined => link && `${link.id}:${link.ordinal}`
 
 /** The first event behind what is drawn that the timeline of this address would draw too. */
 export function nextOf(search: Search<'timeline'>, until: number): RingEvent | undefined {
