@@ -1,11 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { arcPath, NODE_RADIUS, ringLayout, WORDS_HEIGHT, WORDS_WIDTH } from './ring.ts'
+import { arcPath, COMPACT_WIDTH_MIN, type RingNode, ringLayout, ringSizes } from './ring.ts'
 
-const height = fc.integer({ min: 420, max: 900 })
+const height = fc.integer({ min: 375, max: 900 })
+const wide = fc.record({
+  count: fc.constantFrom(1, 3, 5),
+  width: fc.integer({ min: COMPACT_WIDTH_MIN, max: 1400 }),
+  height,
+})
 /** A phone holds three nodes; more than that it shows as a table. */
 const size = fc.oneof(
-  fc.record({ count: fc.integer({ min: 1, max: 7 }), width: fc.integer({ min: 420, max: 1400 }), height }),
+  fc.record({
+    count: fc.integer({ min: 1, max: 5 }),
+    width: fc.integer({ min: COMPACT_WIDTH_MIN, max: 1400 }),
+    height,
+  }),
   fc.record({ count: fc.integer({ min: 1, max: 3 }), width: fc.integer({ min: 320, max: 1400 }), height }),
 )
 
@@ -13,12 +22,13 @@ describe('ringLayout', () => {
   it('keeps every node and its words inside the pane', () => {
     fc.assert(
       fc.property(size, ({ count, width, height }) => {
+        const { radius, wordsHeight, wordsWidth } = ringSizes(count)
         for (const node of ringLayout(count, width, height).nodes) {
-          expect(node.x - NODE_RADIUS).toBeGreaterThanOrEqual(0)
-          expect(node.x + NODE_RADIUS).toBeLessThanOrEqual(width)
-          expect(node.y - NODE_RADIUS).toBeGreaterThanOrEqual(0)
-          if (node.words === 'below') expect(node.y + NODE_RADIUS + WORDS_HEIGHT).toBeLessThanOrEqual(height)
-          else expect(node.wordsAt.x + WORDS_WIDTH).toBeLessThanOrEqual(width)
+          expect(node.x - radius).toBeGreaterThanOrEqual(0)
+          expect(node.x + radius).toBeLessThanOrEqual(width)
+          expect(node.y - radius).toBeGreaterThanOrEqual(0)
+          if (node.words === 'below') expect(node.y + radius + wordsHeight).toBeLessThanOrEqual(height)
+          else expect(node.wordsAt.x + wordsWidth).toBeLessThanOrEqual(width)
         }
       }),
     )
@@ -27,11 +37,40 @@ describe('ringLayout', () => {
   it('never puts two nodes on one place', () => {
     fc.assert(
       fc.property(size, ({ count, width, height }) => {
-        const { nodes } = ringLayout(count, width, height)
+        const { nodes, radius } = ringLayout(count, width, height)
         for (const a of nodes) {
           for (const b of nodes)
-            if (a.index < b.index) expect(Math.hypot(a.x - b.x, a.y - b.y)).toBeGreaterThan(NODE_RADIUS * 2)
+            if (a.index < b.index) expect(Math.hypot(a.x - b.x, a.y - b.y)).toBeGreaterThan(radius * 2)
         }
+      }),
+    )
+  })
+
+  it('never lays the words of a node on those of another, or on its circle', () => {
+    fc.assert(
+      fc.property(wide, ({ count, width, height }) => {
+        const { radius, wordsHeight, wordsWidth } = ringSizes(count)
+        const words = ({ words, wordsAt, x, y }: RingNode) =>
+          words === 'below'
+            ? { left: x - wordsWidth / 2, right: x + wordsWidth / 2, top: y + radius, bottom: y + radius + wordsHeight }
+            : { left: wordsAt.x, right: wordsAt.x + wordsWidth, top: y - radius, bottom: y - radius + wordsHeight }
+        const circle = ({ x, y }: RingNode) => ({
+          left: x - radius,
+          right: x + radius,
+          top: y - radius,
+          bottom: y + radius,
+        })
+        type Box = ReturnType<typeof circle>
+        const apart = (a: Box, b: Box) =>
+          a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top
+        const { nodes } = ringLayout(count, width, height)
+        for (const one of nodes)
+          for (const other of nodes) {
+            if (one === other) continue
+            const boxes = { count, width, height, one: one.index, other: other.index }
+            expect({ ...boxes, apart: apart(words(one), words(other)) }).toEqual({ ...boxes, apart: true })
+            expect({ ...boxes, free: apart(words(one), circle(other)) }).toEqual({ ...boxes, free: true })
+          }
       }),
     )
   })
@@ -43,7 +82,7 @@ describe('ringLayout', () => {
         expect(layout.links.length).toBe((count * (count - 1)) / 2)
         for (const link of layout.links) {
           const from = layout.nodes[link.from]!
-          expect(Math.hypot(link.a.x - from.x, link.a.y - from.y)).toBeGreaterThanOrEqual(NODE_RADIUS)
+          expect(Math.hypot(link.a.x - from.x, link.a.y - from.y)).toBeGreaterThanOrEqual(layout.radius)
         }
       }),
     )

@@ -30,10 +30,21 @@ export interface RingLayout {
   readonly links: readonly RingLink[]
 }
 
-export const NODE_RADIUS = 36
-/** Room of the words and slots under a node: four lines and the slots. */
-export const WORDS_HEIGHT = 104
-export const WORDS_WIDTH = 150
+export interface RingSizes {
+  readonly radius: number
+  /** Room of the words of a node. */
+  readonly wordsHeight: number
+  readonly wordsWidth: number
+}
+/** Up to this many nodes have room for four lines of words and both slots. */
+export const ROOMY_MAX = 3
+const ROOMY: RingSizes = { radius: 36, wordsHeight: 104, wordsWidth: 150 }
+/** Three lines and no slots. */
+const COMPACT: RingSizes = { radius: 24, wordsHeight: 52, wordsWidth: 110 }
+export const ringSizes = (count: number): RingSizes => (count <= ROOMY_MAX ? ROOMY : COMPACT)
+/** A narrower pane cannot hold the words of more than ROOMY_MAX nodes. */
+export const COMPACT_WIDTH_MIN = 420
+
 const MARGIN = 12
 const WORDS_GAP = 14
 /** Air between a circle and the end of a link. */
@@ -41,11 +52,11 @@ const LINK_GAP = 8
 
 /** Nodes of a ring, the first on top, the others counter-clockwise, as readers number them from the left below. */
 export function ringLayout(count: number, width: number, height: number): RingLayout {
-  const radius = NODE_RADIUS
+  const { radius, wordsHeight, wordsWidth } = ringSizes(count)
   const top = MARGIN + radius
-  const bottom = height - MARGIN - WORDS_HEIGHT - radius
-  const left = MARGIN + WORDS_WIDTH / 2
-  const right = width - MARGIN - WORDS_WIDTH / 2
+  const bottom = height - MARGIN - wordsHeight - radius
+  const left = MARGIN + wordsWidth / 2
+  const right = width - MARGIN - wordsWidth / 2
   const centre: Point = { x: width / 2, y: (top + Math.max(top, bottom)) / 2 }
   const reach: Point = { x: Math.max(0, (right - left) / 2), y: Math.max(0, (bottom - top) / 2) }
 
@@ -63,11 +74,14 @@ export function ringLayout(count: number, width: number, height: number): RingLa
     // In a narrow pane the topmost node gives way to its own words.
     const x =
       index === 0 && !alone
-        ? Math.max(MARGIN + radius, Math.min(place, width - MARGIN - WORDS_WIDTH - WORDS_GAP - radius))
+        ? Math.max(MARGIN + radius, Math.min(place, width - MARGIN - wordsWidth - WORDS_GAP - radius))
         : place
     const y = alone || high - low < 1e-9 ? centre.y : top + ((point.y - low) / (high - low)) * reach.y * 2
     const words = index === 0 && !alone ? 'right' : 'below'
-    const wordsAt = words === 'right' ? { x: x + radius + WORDS_GAP, y: y - radius + 6 } : { x, y: y + radius + 24 }
+    const wordsAt =
+      words === 'right'
+        ? { x: x + radius + WORDS_GAP, y: y - radius + 6 }
+        : { x, y: y + radius + (count <= ROOMY_MAX ? 24 : 16) }
     return { index, x, y, words, wordsAt }
   })
 

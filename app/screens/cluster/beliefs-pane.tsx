@@ -58,14 +58,14 @@ export function BeliefsPane(props: {
 
 function Matrix(props: { matrix: BeliefMatrix; ids: readonly number[] }) {
   return (
-    <table className="table beliefs">
+    <table className={`table beliefs${props.ids.length > 3 ? ' many' : ''}`}>
       <caption className="sr">Rows are reporters, columns the nodes they speak about</caption>
       <thead>
         <tr>
           <th scope="col">Reporter</th>
           {props.ids.map(id => (
             <th key={id} scope="col" className="split">
-              about node-{id}
+              {props.ids.length <= 3 ? 'about ' : <span className="sr">about </span>}node-{id}
             </th>
           ))}
           <th scope="col" className="n">

@@ -51,7 +51,7 @@ export function NodesPane(props: {
             value={props.side}
             options={[
               { value: 'nodes', label: 'Nodes' },
-              { value: 'links', label: faulty > 0 ? `Links, ${faulty} faulty` : 'Links' },
+              { value: 'links', label: faulty > 0 ? `Links (${faulty})` : 'Links', title: `Links, ${faulty} faulty` },
               { value: 'cluster', label: 'Cluster' },
             ]}
             onChange={props.onSide}

@@ -10,7 +10,15 @@ import { type ClusterView, msOf, type NodeProcess } from '../../../shared/inspec
 import { queries } from '../../data/queries.ts'
 import { showsSlots } from '../../data/slots.ts'
 import { type EachAnswer, useEach } from '../../data/use-each.ts'
-import { arcPath, type RingLink, type RingNode, ringLayout } from '../../geometry/ring.ts'
+import {
+  arcPath,
+  COMPACT_WIDTH_MIN,
+  type RingLink,
+  type RingNode,
+  ROOMY_MAX,
+  ringLayout,
+  ringSizes,
+} from '../../geometry/ring.ts'
 import { groupName, METADATA } from '../../names.ts'
 import { useNowSeconds } from '../../ui/age.tsx'
 import { ageText, duration, grouped } from '../../ui/format.ts'
@@ -58,6 +66,9 @@ export function RingPane(props: RingProps) {
     observer.observe(element)
     return () => observer.disconnect()
   }, [])
+  // Words never shrink: a ring that has no room for them is told as a table.
+  const tight = ids.length > ROOMY_MAX && size.width < COMPACT_WIDTH_MIN
+  const table = props.table || tight
   return (
     <Pane
       title="Ring"
@@ -68,23 +79,27 @@ export function RingPane(props: RingProps) {
         <button
           type="button"
           className="btn small quiet push"
-          aria-pressed={props.table}
-          onClick={() => props.onTable(!props.table)}
+          aria-pressed={table}
+          aria-disabled={tight}
+          title={tight ? 'There is no room for a ring of so many nodes.' : undefined}
+          onClick={() => {
+            if (!tight) props.onTable(!props.table)
+          }}
         >
           <Glyph name="table" />
-          {props.table ? 'Show as ring' : 'Show as table'}
+          {table ? 'Show as ring' : 'Show as table'}
         </button>
       }
     >
-      {props.table ? (
-        <Suspense fallback={<Skeleton what="the table" rows={3} />}>
-          <RingTable view={view} group={group} />
-        </Suspense>
-      ) : (
-        <div className="ringbox" ref={box}>
+      <div className="ringbox" ref={box}>
+        {table ? (
+          <Suspense fallback={<Skeleton what="the table" rows={3} />}>
+            <RingTable view={view} group={group} />
+          </Suspense>
+        ) : (
           <RingPicture {...props} width={size.width} height={size.height} slots={slots} />
-        </div>
-      )}
+        )}
+      </div>
     </Pane>
   )
 }
@@ -212,7 +227,10 @@ function NodeMark(
   const wanted = TIMER[standing.kind]
   const timer = dead ? undefined : detail?.group.timers.find(item => item.name === wanted && item.ticking)
   const remaining = timer ? Math.max(0, timer.remainingMs - Math.max(0, now - (detail?.atMs ?? now))) : undefined
-  const radius = 36
+  const count = replicaIds(view).length
+  const { radius } = ringSizes(count)
+  const compact = count > ROOMY_MAX
+  const half = compact ? 15 : 22
   const below = place.words === 'below'
   const anchor = below ? 'middle' : 'start'
   const { x, y } = place.wordsAt
@@ -222,7 +240,7 @@ function NodeMark(
     : standing.gap > 0n && standing.kind !== 'healthy'
       ? `${grouped(standing.gap)} ${standing.gap === 1n ? 'op' : 'ops'} behind`
       : cell
-        ? `op ${grouped(cell.op)}, commit ${grouped(cell.commitMax)}`
+        ? `op ${grouped(cell.op)}${compact ? '' : `, commit ${grouped(cell.commitMax)}`}`
         : 'no report of this group'
   const timerLine =
     remaining !== undefined && timer
@@ -255,41 +273,45 @@ function NodeMark(
       )}
       <use
         href={`#glyph-${look.glyph}`}
-        x={place.x - 22}
-        y={place.y - 22}
-        width="44"
-        height="44"
+        x={place.x - half}
+        y={place.y - half}
+        width={half * 2}
+        height={half * 2}
         className={`s-${look.colour}`}
       />
       <text className="b name" x={x} y={y} textAnchor={anchor}>
         node-{id}
         {props.selected === id ? ' (chosen)' : ''}
       </text>
-      <text className="k" x={x} y={y + 17} textAnchor={anchor}>
+      <text className="k" x={x} y={y + (compact ? 14 : 17)} textAnchor={anchor}>
         {word}
       </text>
-      <text className="s l" x={x} y={y + 32} textAnchor={anchor}>
+      <text className="s l" x={x} y={y + (compact ? 28 : 32)} textAnchor={anchor}>
         {detailLine}
       </text>
-      <SlotBox
-        x={slotX}
-        y={y + 40}
-        slot={block?.slots[0]}
-        name="A"
-        winner={block?.winner === 'a'}
-        known={block !== undefined}
-      />
-      <SlotBox
-        x={slotX + SLOT_WIDTH + 6}
-        y={y + 40}
-        slot={block?.slots[1]}
-        name="B"
-        winner={block?.winner === 'b'}
-        known={block !== undefined}
-      />
-      <text className="s l" x={x} y={y + 76} textAnchor={anchor}>
-        {timerLine}
-      </text>
+      {!compact && (
+        <>
+          <SlotBox
+            x={slotX}
+            y={y + 40}
+            slot={block?.slots[0]}
+            name="A"
+            winner={block?.winner === 'a'}
+            known={block !== undefined}
+          />
+          <SlotBox
+            x={slotX + SLOT_WIDTH + 6}
+            y={y + 40}
+            slot={block?.slots[1]}
+            name="B"
+            winner={block?.winner === 'b'}
+            known={block !== undefined}
+          />
+          <text className="s l" x={x} y={y + 76} textAnchor={anchor}>
+            {timerLine}
+          </text>
+        </>
+      )}
     </g>
   )
 }

@@ -38,14 +38,17 @@ export default function RingTable({ view, group }: { view: ClusterView; group: s
         { id: 'behind', head: 'behind', align: 'n', data: id => standingOf(view, group, id, now).gap },
         {
           id: 'links',
-          head: 'Links',
-          wrap: true,
-          data: id =>
-            (view.nodes.get(id)?.snapshot?.peers ?? [])
-              .map(peer => `node-${peer.replica} ${peer.connected ? 'connected' : 'not connected'}`)
-              .join(', '),
+          head: 'Linked to',
+          data: id => linksOf(view.nodes.get(id)?.snapshot?.peers ?? []),
         },
       ]}
     />
   )
+}
+
+/** `1, 2, not 3`: the peers that the node says it is connected to, and those that it is not. */
+function linksOf(peers: readonly { readonly replica: number; readonly connected: boolean }[]): string {
+  const ids = (connected: boolean): number[] =>
+    peers.filter(peer => peer.connected === connected).map(peer => peer.replica)
+  return [...ids(true), ...ids(false).map(id => `not ${id}`)].join(', ')
 }
