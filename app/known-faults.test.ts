@@ -11,7 +11,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createStreamBody, createTopicBody } from '../shared/inspection/api.ts'
 import { livenessOf } from '../shared/inspection/belief.ts'
 import { EMPTY_VIEW } from '../shared/inspection/view.ts'
-import { byGroup } from './names.ts'
+import { byGroup, METADATA } from './names.ts'
 import { ChainTable } from './screens/partition/chain-table.tsx'
 import { parseSearch, readSearch, writeSearch } from './search.ts'
 import { DataTable } from './ui/data-table.tsx'
@@ -123,6 +123,7 @@ describe('what other consoles got wrong', () => {
   it('G47 order is by number, and a row is found by what it is and not by where it stands', () => {
     const group = (partition: number) => ((1n << 32n) | BigInt(partition)).toString()
     expect([10, 2, 1, 100, 9].map(group).sort(byGroup)).toEqual([1, 2, 9, 10, 100].map(group))
+    expect(['100', '4294967296', METADATA, '9', '10'].sort(byGroup)).toEqual([METADATA, '9', '10', '100', '4294967296'])
     const at = (rows: string[]) =>
       renderToStaticMarkup(
         createElement(DataTable<string>, {

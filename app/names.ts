@@ -26,12 +26,13 @@ export function pathName(
   return stream && topic ? `${visible(stream.name)}/${visible(topic.name)}/${key.partition}` : undefined
 }
 
-/** Groups in the order people count: metadata first, then by stream, topic and partition. */
+/**
+ * Groups in the order people count: metadata first, then by stream, topic and partition. Ids are decimal text without leading
+ * zeros, so their order is that of length and digits: no number is made of one while thousands are sorted.
+ */
 export const byGroup = (a: string, b: string): number => {
   if (a === b) return 0
   if (a === METADATA) return -1
   if (b === METADATA) return 1
-  const left = BigInt(a)
-  const right = BigInt(b)
-  return left < right ? -1 : left > right ? 1 : 0
+  return a.length - b.length || (a < b ? -1 : 1)
 }

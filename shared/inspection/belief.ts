@@ -37,9 +37,15 @@ export const ageMsOf = (node: NodeView | undefined, nowMs: number): number | und
 
 export const majorityOf = (count: number): number => Math.floor(count / 2) + 1
 
-export const replicaIds = (view: ClusterView): number[] => {
+/** One list a view: it is asked for once a group, and there are thousands of those. */
+const idsOf = new WeakMap<ClusterView, readonly number[]>()
+export const replicaIds = (view: ClusterView): readonly number[] => {
+  const known = idsOf.get(view)
+  if (known) return known
   const count = Math.max(view.replicaCount, ...[...view.nodes.keys()].map(id => id + 1), 0)
-  return Array.from({ length: count }, (_, id) => id)
+  const ids = Array.from({ length: count }, (_, id) => id)
+  idsOf.set(view, ids)
+  return ids
 }
 
 /* ------------------------------------------------------------------------------------------------ primary */
