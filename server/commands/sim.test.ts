@@ -52,6 +52,12 @@ describe('a run that finds something', () => {
   }, 180_000)
 })
 
+test('a run in which a drive has lied says that its claims are weakened, and what was not asked', async () => {
+  const { status, stdout } = await sim(['--seed', '6', '--profile', 'fsync-lie'])
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/claims weakened to "detect, never serve wrong bytes"/)])
+  expect(stdout).toMatch(/not asked since: .*lost-message/)
+}, 60_000)
+
 test('wrong usage ends with 2', async () => {
   for (const args of [
     ['--seeds', '5..1'],
