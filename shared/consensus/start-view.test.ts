@@ -174,7 +174,7 @@ describe('a recovering replica and the StartViews that reach it', () => {
 
   it('one that a live prepare of the view confirms is acknowledged from then on', () => {
     const { group: g, log, startView, truncated, appended, acked, feed, persisted } = alone({ log: 6, commit: 5 })
-    startView({ view: 2, op: 8, commit: 5, incarnation: 77n })
+    startView({ view: 2, op: 6, commit: 5, incarnation: 77n })
     feed({ kind: 'tick', nowMicros: 1n as never })
     persisted()
     const frame = restampView(prepareLayout.encode(log[5]!), View(2))

@@ -206,11 +206,18 @@ function takeOrigin(s: GroupState, header: StartView): void {
 }
 
 /**
+ * Whether ops that the StartView announced are still to come. That they exist is known in memory only: with log_view raised
+ * already, this replica would come out of a restart with a shorter log that outvotes whoever holds them under an older one.
+ * A partition group has its own remedy, since a replica that has restarted says in its vote what it may have forgotten.
+ */
+const lacksHead = (s: GroupState): boolean => s.config.plane === 'metadata' && s.proven < s.announcedHead
+
+/**
  * The log of this replica is the log of the view now: log_view and head follow, and acknowledgements may begin. Not while
- * something held is unproven, or the beginning is missing: then the head is what is held.
+ * something held is unproven, or its beginning or its end is missing: then the head is what is held.
  */
 export function joinLog(s: GroupState): void {
-  if (s.unprovenTo > 0n || lacksBeginning(s)) {
+  if (s.unprovenTo > 0n || lacksBeginning(s) || lacksHead(s)) {
     s.sequencer = maxOp(highestHeld(s), s.lostTo)
     return
   }
