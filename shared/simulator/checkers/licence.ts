@@ -1,7 +1,8 @@
 /**
  * The licence to truncate (spec consensus.md §5.4): a view may begin without an op that the canonical log reaches only when
  * a nack quorum of votes says that it was never prepared. Read from the frames alone: what each replica has ever voted in
- * that view, and where the view begins. Who has voted twice is taken at whatever denies more.
+ * that view, and where the view begins. Who has voted twice is taken at whatever denies more. The own vote of a candidate is
+ * counted at once and leaves when its view is durable: where nobody has seen it, it may have denied.
  */
 
 interface Entry {
@@ -72,29 +73,30 @@ export class Licence {
     if (!voters) return undefined
     const op = bytes.getBigUint64(128, true) + 1n
     const votes = [...voters.values()]
+    const unseen = voters.has(frame[61]!) ? 0 : 1
     const reached = votes.filter(vote => vote.op >= op).length
     // An election of which only a part was seen, as after its group was made anew, proves nothing.
     if (reached === 0 || votes.length < quorums(this.replicas).viewChange) return undefined
     if (votes.some(({ forgetful }) => forgetful)) return undefined
-    if (votes.some(({ logView }) => this.mayBeginWithout(op, logView, votes))) return undefined
+    if (votes.some(({ logView }) => this.mayBeginWithout(op, logView, votes, unseen))) return undefined
     return `view ${view} begins without op ${op}, which ${reached} of ${votes.length} voters reach and no nack quorum denies`
   }
 
   /** Whether a candidate with this canonical log view may have decided so, whichever of the votes it had by then. */
-  private mayBeginWithout(op: bigint, canonicalView: number, votes: readonly Vote[]): boolean {
+  private mayBeginWithout(op: bigint, canonicalView: number, votes: readonly Vote[], unseen: number): boolean {
     const { viewChange, nack } = quorums(this.replicas)
     const usable = votes.filter(({ logView }) => logView <= canonicalView)
     const canonical = usable.filter(({ logView }) => logView === canonicalView)
     const shorter = canonical.filter(vote => vote.op < op)
     // Nobody in its quorum may have known of the op as one of the canonical log.
-    if (shorter.length > 0 && shorter.length + usable.length - canonical.length >= viewChange) return true
+    if (shorter.length > 0 && shorter.length + usable.length - canonical.length + unseen >= viewChange) return true
     const named = canonical.map(vote => vote.entries.get(op)?.checksum ?? 0n).find(checksum => checksum !== 0n)
     const denies = (vote: Vote): boolean => {
       const entry = vote.entries.get(op)
       if (vote.op < op || entry?.nack === true) return true
       return vote.logView < canonicalView && entry !== undefined && entry.checksum !== 0n && entry.checksum !== named
     }
-    return usable.filter(denies).length >= nack
+    return usable.filter(denies).length + unseen >= nack
   }
 }
 
