@@ -132,7 +132,7 @@ describe('a drive that lies', () => {
 
 describe('a run on such drives', () => {
   // Three replicas of which some are left waiting, five that refuse, one alone.
-  test.each([21n, 20n, 6n])('detects, and serves nothing wrong (seed %s)', async seed => {
+  test.each([7n, 20n, 6n])('detects, and serves nothing wrong (seed %s)', async seed => {
     const { violations, weakened, marks, drawn } = await runSeed({ seed, hash, breathe, profile: 'fsync-lie' })
     expect(violations, `sim --profile fsync-lie --seed ${seed}`).toEqual([])
     expect(drawn.lies).toBeDefined()
