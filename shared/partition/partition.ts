@@ -245,6 +245,10 @@ export class SegmentedPartition implements Partition {
 
   joinsDisk(floor: Op, toOp: Op, whole: boolean): 'joins' | 'not_yet' | 'no' {
     if (this.divergedFrom !== undefined) return 'no'
+    // Asked at each op that a repair brings: whose last batch ends within the segments need not look at all that came before.
+    const last = toOp > floor ? this.journal.get(toOp)?.batch : undefined
+    if (last && !whole && last.endOffset < this.recoveredEnd && this.options.rules.onDiskComparesChecksum)
+      return 'not_yet'
     const { lowestUnapplied, recoveredEnd, placeFrom = 0n } = this.repairStanding(floor)
     if (lowestUnapplied === undefined) {
       for (let op = floor + 1n; op <= toOp; op++)
