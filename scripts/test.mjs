@@ -68,7 +68,8 @@ async function vitest(name, project, world) {
   const { numPassedTests, numFailedTests, numPendingTests, numTotalTests } = result
   for (const file of result.testResults) {
     const path = relative(root, file.name)
-    for (const { title, status } of file.assertionResults) executed.push({ title, world, passed: status === 'passed' })
+    for (const { title, ancestorTitles, status } of file.assertionResults)
+      executed.push({ titles: [...ancestorTitles, title], world, passed: status === 'passed' })
     const red = file.assertionResults.filter(({ status }) => status === 'failed')
     for (const { fullName, failureMessages } of red) tell(`${path} > ${fullName}`, failureMessages[0])
     if (file.status === 'failed' && red.length === 0) tell(path, file.message)

@@ -4,14 +4,15 @@
 const LEADING = /^(?:[A-Z]\d{1,2} )*((?:[A-Z]{2}-\d{2}[,:]? (?:and )?)+)/
 
 /**
- * @param executed tests with the `title` of each, its `world` (`sim` or `real`) and whether it `passed`
+ * @param executed tests with the `titles` of each, those around it first, its `world` (`sim` or `real`) and whether it `passed`
  * @returns a line per group, `CN: 21 (sim 20, real 3)`, where a group is the first two letters of an ID
  */
 export function scenarioLines(executed) {
   const groups = new Map()
-  for (const { title, world, passed } of executed) {
+  for (const { titles, world, passed } of executed) {
     if (!passed) continue
-    for (const [id] of (LEADING.exec(title)?.[1] ?? '').matchAll(/[A-Z]{2}-\d{2}/g)) {
+    const leading = titles.map(title => LEADING.exec(title)?.[1] ?? '').join(' ')
+    for (const [id] of leading.matchAll(/[A-Z]{2}-\d{2}/g)) {
       const group = groups.get(id.slice(0, 2)) ?? { sim: new Set(), real: new Set() }
       group[world].add(id)
       groups.set(id.slice(0, 2), group)

@@ -211,7 +211,7 @@ test('MF-02 a forward to a primary that takes two seconds keeps no other write w
   expect(await world.drive(forwarded)).toBeUndefined()
 })
 
-test('MF-05 a result that is lost and a client that tries again: two offsets, one payload, and no offset twice', async () => {
+test('MF-05 CT-16 a result that is lost and a client that tries again: two offsets, one payload, and no offset twice', async () => {
   const world = await withTopic(48n)
   const [client] = await connected(world, 1)
   cut(world, 0, 1, Command.ForwardRequestResult)
