@@ -27,6 +27,22 @@ function withOps(count: number): TestCluster {
   return c
 }
 
+/** Replica 2 has missed five ops of eight; the two that hold all of them have lost their memory, and there is a primary again. */
+function withOneBehind(): TestCluster {
+  const c = withOps(3)
+  c.isolate(2)
+  for (let op = 0; op < 5; op++) c.request(0)
+  c.until('they go on', () => c.node(0).group!.commitMin === 8n && c.node(1).group!.commitMin === 8n)
+  c.crash(0)
+  c.crash(1)
+  c.checker.canonical.length = 0
+  c.heal()
+  c.restart(0)
+  c.restart(1)
+  c.until('a primary', () => c.primary() !== undefined, 2000)
+  return c
+}
+
 describe('a majority of a partition lost its memory', () => {
   it('while one of an older view remembers: the longest disk leads', () => {
     const c = withOps(3)
@@ -72,32 +88,12 @@ describe('a majority of a partition lost its memory', () => {
   })
 
   it('while one of the same view remembers less', () => {
-    const c = withOps(3)
-    c.isolate(2)
-    for (let op = 0; op < 5; op++) c.request(0)
-    c.until('they go on', () => c.node(0).group!.commitMin === 8n && c.node(1).group!.commitMin === 8n)
-    c.crash(0)
-    c.crash(1)
-    c.checker.canonical.length = 0
-    c.heal()
-    c.restart(0)
-    c.restart(1)
-    c.until('a primary', () => c.primary() !== undefined, 2000)
+    const c = withOneBehind()
     expect(disk(c, c.primary()!.replica)).toHaveLength(8)
   })
 
   it('one that remembers and had fallen behind follows the new log as one that has restarted', () => {
-    const c = withOps(3)
-    c.isolate(2)
-    for (let op = 0; op < 5; op++) c.request(0)
-    c.until('they go on', () => c.node(0).group!.commitMin === 8n && c.node(1).group!.commitMin === 8n)
-    c.crash(0)
-    c.crash(1)
-    c.checker.canonical.length = 0
-    c.heal()
-    c.restart(0)
-    c.restart(1)
-    c.until('a primary', () => c.primary() !== undefined, 2000)
+    const c = withOneBehind()
     const { life } = c.node(2)
     expect(life).toBe(1)
     c.until('it has started over', () => c.node(2).life === 2)
