@@ -253,6 +253,8 @@ const AGAIN_MS = 500
 const due = new Map<string, readonly (string | number)[]>()
 let againTimer: ReturnType<typeof setTimeout> | undefined
 let againMs = Number.NEGATIVE_INFINITY
+let allTimer: ReturnType<typeof setTimeout> | undefined
+let allMs = Number.NEGATIVE_INFINITY
 
 function askAgain(queryKey: readonly (string | number)[]): void {
   due.set(queryKey.join(' '), queryKey)
@@ -272,11 +274,22 @@ function putAgain(): void {
     )
 }
 
+/** Kills and starts change every picture, and come in threes: all is asked at once, then again when it has been quiet. */
+function askAllAgain(): void {
+  const now = performance.now()
+  clearTimeout(allTimer)
+  if (now - allMs < AGAIN_MS) {
+    allTimer = setTimeout(askAllAgain, allMs + AGAIN_MS - now)
+    return
+  }
+  allMs = now
+  if (paused.get() === undefined) void queryClient.invalidateQueries()
+}
+
 export function refreshFrom(message: StreamMessage): void {
   if (paused.get() !== undefined) return
   // A gap is never spliced: whatever was asked before is asked anew.
-  if (message.event === 'gap' || message.event === 'hello' || message.event === 'nodes')
-    void queryClient.invalidateQueries()
+  if (message.event === 'gap' || message.event === 'hello' || message.event === 'nodes') askAllAgain()
   if (message.event !== 'batch') return
   for (const item of message.data) {
     const topic = REFRESHES[item.kind]

@@ -94,25 +94,17 @@ export interface PartIndex {
 
 /**
  * What a file holds, from its frames alone. A last block that is not whole is torn and counted, never an error: that is
- * how a killed console leaves it.
+ * how a killed console leaves it. `known` is what an earlier read of the same file found: only what was appended since is
+ * read then.
  * @throws RecordingError CON_RECORDING_FOREIGN, CON_RECORDING_NEWER, CON_RECORDING_DAMAGED
  */
-export async function readIndex(path: string, hash: Hash): Promise<PartIndex> {
+export async function readIndex(path: string, hash: Hash, known?: PartIndex): Promise<PartIndex> {
   const file = await open(path, 'r')
   try {
     const { size } = await file.stat()
-    const start = await read(file, 0, HEAD_BYTES)
-    if (start.length < HEAD_BYTES || !start.subarray(0, MAGIC.length).equals(MAGIC))
-      throw new RecordingError('CON_RECORDING_FOREIGN', `${path} is not a recording.`)
-    const version = start.readUInt16LE(6)
-    if (version > RECORDING_VERSION)
-      throw new RecordingError('CON_RECORDING_NEWER', `${path} has version ${version}; ${RECORDING_VERSION} is read.`)
-    const length = start.readUInt32LE(8)
-    const json = length > HEAD_JSON_BYTES_MAX ? Buffer.alloc(0) : await read(file, HEAD_BYTES, length)
-    const head = json.length === length && hash.xxh3(json) === start.readBigUInt64LE(12) && headOf(json)
-    if (!head) throw new RecordingError('CON_RECORDING_DAMAGED', `The header of ${path} is damaged.`)
-    const blocks: Block[] = []
-    let position = HEAD_BYTES + length
+    const { version, head, blocks, end: from } = known ? { ...known, end: endOf(known) } : await begin(file, path, hash)
+    const found = [...blocks]
+    let position = from
     while (position + BLOCK_BYTES <= size) {
       const frame = await read(file, position, BLOCK_BYTES)
       const packedBytes = frame.readUInt32LE(4)
@@ -120,7 +112,7 @@ export async function readIndex(path: string, hash: Hash): Promise<PartIndex> {
       const magic = frame.readUInt32LE(0)
       if ((magic !== BLOCK_MAGIC && magic !== KEYFRAME_MAGIC) || plainBytes > PART_PLAIN_BYTES_MAX) break
       if (position + BLOCK_BYTES + packedBytes > size) break
-      blocks.push({
+      found.push({
         keyframe: magic === KEYFRAME_MAGIC,
         position,
         packedBytes,
@@ -133,10 +125,27 @@ export async function readIndex(path: string, hash: Hash): Promise<PartIndex> {
       })
       position += BLOCK_BYTES + packedBytes
     }
-    return { version, head, blocks, bytes: size, tornBytes: size - position }
+    return { version, head, blocks: found, bytes: size, tornBytes: size - position }
   } finally {
     await file.close()
   }
+}
+
+const endOf = (index: PartIndex): number => index.bytes - index.tornBytes
+
+/** The header of a file, and where its blocks begin. */
+async function begin(file: FileHandle, path: string, hash: Hash) {
+  const start = await read(file, 0, HEAD_BYTES)
+  if (start.length < HEAD_BYTES || !start.subarray(0, MAGIC.length).equals(MAGIC))
+    throw new RecordingError('CON_RECORDING_FOREIGN', `${path} is not a recording.`)
+  const version = start.readUInt16LE(6)
+  if (version > RECORDING_VERSION)
+    throw new RecordingError('CON_RECORDING_NEWER', `${path} has version ${version}; ${RECORDING_VERSION} is read.`)
+  const length = start.readUInt32LE(8)
+  const json = length > HEAD_JSON_BYTES_MAX ? Buffer.alloc(0) : await read(file, HEAD_BYTES, length)
+  const head = json.length === length && hash.xxh3(json) === start.readBigUInt64LE(12) && headOf(json)
+  if (!head) throw new RecordingError('CON_RECORDING_DAMAGED', `The header of ${path} is damaged.`)
+  return { version, head, blocks: [] as Block[], end: HEAD_BYTES + length }
 }
 
 function headOf(json: Buffer): RecordingHead | undefined {

@@ -10,11 +10,14 @@ import { CONSOLE_NODE, type EventGap } from '../../../shared/inspection/envelope
 import { type RecordedLine, RecordingError, type RecordingInfo } from '../../../shared/inspection/recording.ts'
 import { ConsoleError } from '../errors.ts'
 import { wallMs } from '../wall.ts'
+import { type AnswerPlace, answerPlaces } from './answer-places.ts'
 import { type Block, type PartIndex, readBlock, readIndex } from './part-file.ts'
 import { type Recorder, RUN_BYTES_MAX } from './recorder.ts'
 
 export const ALL_BYTES_MAX = 1024 * 2 ** 20
 export const AGE_MS_MAX = 14 * 24 * 3600 * 1000
+const TEXT_BLOCKS_MAX = 4
+const PLACES_BLOCKS_MAX = 20_000
 /** Names the recording that is being written. */
 const CURRENT = 'current'
 const RUN = /^[0-9a-f]{1,32}$/
@@ -54,6 +57,12 @@ export class Recordings {
   readonly #hash: Hash
   recorder: Recorder | undefined
   #activeRun: string | undefined
+  /** Of the parts of the run that is written: nobody but this console's recorder appends to them. */
+  readonly #written = new Map<string, PartIndex>()
+  /** By path and position of their block; a recording of hours has some ten thousand. */
+  readonly #places = new Map<string, readonly AnswerPlace[]>()
+  /** The blocks read last: whoever steps asks many questions of one. */
+  readonly #texts = new Map<string, Buffer>()
 
   constructor(directory: string | undefined, hash: Hash, limits: Partial<Limits> = {}) {
     this.directory = directory
@@ -171,6 +180,57 @@ export class Recordings {
     if (gap) yield { block: last.block, gap: true, text: gap }
   }
 
+  /**
+   * What the console had last answered at `path` by a console sequence and by a moment: between two events time passes, too.
+   * A block is searched once for where its answers stand, and no more than one of them is read. Ends early, with nothing,
+   * once `isGone` says that nobody waits for it any more.
+   */
+  async lastAnswer(
+    parts: readonly Part[],
+    wanted: { readonly path: string; readonly seq: number; readonly ms: number },
+    isGone: () => boolean,
+  ): Promise<Extract<RecordedLine, { event: 'answer' }> | undefined> {
+    const all = parts.flatMap(part => part.blocks.map(block => ({ part, block })))
+    for (let index = all.length - 1; index >= 0 && !isGone(); index--) {
+      const placed = all[index]!
+      const { block } = placed
+      const before = all[index - 1]?.block.lastSeq ?? 0
+      if ((block.firstSeq || before) > wanted.seq || block.firstMs > wanted.ms) continue
+      const places = await this.#answersIn(placed)
+      const place = places?.findLast(
+        answer => answer.path === wanted.path && (answer.seq ?? before) <= wanted.seq && answer.t <= wanted.ms,
+      )
+      const text = place && (await this.#textOf(placed))
+      if (!text) continue
+      for (const line of linesOf(text.subarray(place.start, place.end))) if (line.event === 'answer') return line
+    }
+    return undefined
+  }
+
+  /** Undefined for a block that is damaged or gone. */
+  async #answersIn(placed: Placed): Promise<readonly AnswerPlace[] | undefined> {
+    const key = keyOf(placed)
+    const known = this.#places.get(key)
+    if (known) return known
+    const text = await this.#textOf(placed)
+    const places = text && answerPlaces(text)
+    if (places) keepNewest(this.#places, key, places, PLACES_BLOCKS_MAX)
+    return places
+  }
+
+  async #textOf(placed: Placed): Promise<Buffer | undefined> {
+    const key = keyOf(placed)
+    let text = this.#texts.get(key)
+    try {
+      text ??= await readBlock(placed.part.path, placed.block, this.#hash)
+    } catch (error) {
+      if (isGone(error) || error instanceof RecordingError) return undefined
+      throw error
+    }
+    keepNewest(this.#texts, key, text, TEXT_BLOCKS_MAX)
+    return text
+  }
+
   async #runs(): Promise<string[]> {
     if (this.directory === undefined) return []
     try {
@@ -190,7 +250,8 @@ export class Recordings {
     for (const name of names) {
       const path = join(directory, name)
       try {
-        const index = await readIndex(path, this.#hash)
+        const index = await readIndex(path, this.#hash, this.#written.get(path))
+        if (run === this.#activeRun) this.#written.set(path, index)
         if (index.blocks.length > 0 || names.length === 1) parts.push({ path, ...index })
       } catch (error) {
         // It was removed since it was listed.
@@ -231,6 +292,16 @@ export class Recordings {
       },
     }
   }
+}
+
+const keyOf = ({ part, block }: Placed): string => `${part.path} ${block.position}`
+
+/** Puts `value` last, and lets the one that was not asked for longest go. */
+function keepNewest<V>(map: Map<string, V>, key: string, value: V, max: number): void {
+  map.delete(key)
+  map.set(key, value)
+  const [oldest] = map.keys()
+  if (map.size > max && oldest !== undefined) map.delete(oldest)
 }
 
 /** Empty for a folder that is gone: somebody removed the recording since it was listed. */

@@ -84,7 +84,13 @@ export function recordingRoutes(routes: Routes, recordings: Recordings): void {
       query: z.object({ path: z.string().max(500), at: seq, ms: z.coerce.number().min(0).optional() }),
       answer: recordedAnswer.extend({ t: z.number() }),
     },
-    async ({ params, query }) => lastAnswer(recordings, await recordings.open(params.run), query),
+    async ({ params, query, reply }) => {
+      const { parts } = await recordings.open(params.run)
+      const { path, at, ms = Number.POSITIVE_INFINITY } = query
+      const found = await recordings.lastAnswer(parts, { path, seq: at, ms }, () => reply.raw.destroyed)
+      if (found) return { t: found.t, ...found.data }
+      throw new ConsoleError('CON_NOT_RECORDED', `By then nothing was kept of ${path}.`)
+    },
   )
   const take = (
     name: string,
@@ -105,28 +111,4 @@ export function recordingRoutes(routes: Routes, recordings: Recordings): void {
   take('bundle.zip', 'The recording as a bundle for other people', 'application/zip', bundlePieces)
   take('events.ndjson', 'Its lines as JSON', 'application/x-ndjson', linePieces)
   take('trace.json', 'A trace for about:tracing and Perfetto', 'application/json', tracePieces)
-}
-
-/** Between two events time passes, too: an answer that was given after `ms` is of a later moment. */
-async function lastAnswer(
-  recordings: Recordings,
-  { parts }: Contents,
-  { path, at, ms = Number.POSITIVE_INFINITY }: { path: string; at: number; ms?: number | undefined },
-) {
-  const all = parts.flatMap(part => part.blocks.map(block => ({ part, block })))
-  for (let index = all.length - 1; index >= 0; index--) {
-    const { block } = all[index]!
-    const before = all[index - 1]?.block.lastSeq ?? 0
-    if ((block.firstSeq || before) > at || block.firstMs > ms) continue
-    let found: { t: number; path: string; status: number; json?: unknown } | undefined
-    let seqHere = before
-    for await (const line of recordings.lines([all[index]!])) {
-      if (line.event === 'batch') seqHere = line.data.at(-1)?.consoleSeq ?? seqHere
-      if (line.event === 'hello') seqHere = Math.max(seqHere, line.data.seq)
-      if (seqHere > at) break
-      if (line.event === 'answer' && line.data.path === path && line.t <= ms) found = { t: line.t, ...line.data }
-    }
-    if (found) return found
-  }
-  throw new ConsoleError('CON_NOT_RECORDED', `By then nothing was kept of ${path}.`)
 }
