@@ -110,32 +110,50 @@ test('while the timeline is open every prepare and acknowledgement is told, and 
   await page.goto(`${running.origin}/timeline?kinds=flow`)
   for (const answer of await Promise.all(asked)) expect(answer.status()).toBe(200)
 
-  // A group hears within some ticks that it is watched: after the first stream whose prepare is told, all is.
   const frames = async () =>
     (await recorded(running!)).filter(event => event.link !== undefined && !event.kind.startsWith('heartbeat_'))
-  let made = 0
-  await expect(async () => {
-    made += 1
-    expect((await running!.post('/api/streams', { name: `s${made}` })).status).toBe(200)
-    expect((await frames()).some(event => event.data.command === 'Prepare')).toBe(true)
-  }).toPass({ intervals: [250], timeout: 20_000 })
-  const before = (await recorded(running)).at(-1)!.consoleSeq
-  expect((await running.post('/api/streams', { name: 'the-one' })).status).toBe(200)
-
-  // op by op: the primary sends one prepare, it goes round, and each that took it acknowledges it; both ends of each frame
-  const ends = async () => {
-    const later = (await frames()).filter(event => event.consoleSeq > before && event.op !== undefined)
-    const op = later.find(event => event.data.command === 'Prepare')?.op
-    return later
-      .filter(event => event.op === op)
+  /** The newest op that a prepare names, and both ends of each of its frames: it goes round, and each that took it acknowledges it. */
+  const newest = async () => {
+    const told = (await frames()).filter(event => event.op !== undefined)
+    const op = told
+      .filter(event => event.data.command === 'Prepare')
+      .reduce((highest, event) => (BigInt(event.op!) > highest ? BigInt(event.op!) : highest), -1n)
+    const ends = told
+      .filter(event => BigInt(event.op!) === op)
       .map(
         event =>
           `${event.kind === 'prepare_acked' ? 'PrepareOk' : event.data.command} ${event.link!.id.split('#')[0]} ${event.link!.dir}`,
       )
-      .sort()
+    return { op, ends: ends.sort() }
   }
-  const both = (frame: string) => [`${frame} in`, `${frame} out`]
-  await expect.poll(ends).toEqual(['Prepare 0>1', 'Prepare 1>2', 'PrepareOk 1>0', 'PrepareOk 2>0'].flatMap(both))
+  const all = ['Prepare 0>1', 'Prepare 1>2', 'PrepareOk 1>0', 'PrepareOk 2>0'].flatMap(frame => [
+    `${frame} in`,
+    `${frame} out`,
+  ])
+  /** Creates a stream and waits until its op, which is behind every op told before, is told whole. */
+  const createAndSee = async (name: string, timeout: number) => {
+    const earlier = (await newest()).op
+    expect((await running!.post('/api/streams', { name })).status).toBe(200)
+    await expect
+      .poll(
+        async () => {
+          const { op, ends } = await newest()
+          return op > earlier ? ends : []
+        },
+        { timeout },
+      )
+      .toEqual(all)
+  }
+
+  // Each node hears within some ticks that its group is watched: once one op is told whole, every later one is.
+  let made = 0
+  await expect(async () => {
+    made += 1
+    await createAndSee(`s${made}`, 1_500)
+  }).toPass({ intervals: [250], timeout: 30_000 })
+  const before = (await recorded(running)).at(-1)!.consoleSeq
+  await createAndSee('the-one', 15_000)
+  await createAndSee('the-next', 15_000)
 
   // they are drawn between their lanes, each with both ends, and the page says that none is left out
   for (const name of ['Prepare', 'PrepareOk'])
