@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { eventEnvelope } from './envelope.ts'
 import { EVENT_KINDS, kindSpec, wordsOf } from './kinds.ts'
@@ -48,6 +50,28 @@ describe('the registry of kinds', () => {
       seen.add(event.kind)
     }
     expect(seen.size).toBeGreaterThan(25)
+  })
+})
+
+/** Kinds as their senders name them: in front of the class, or to a method that stands for one. */
+const SENT = /'([a-z_]+)',\s*'(fact|flow)'|\.(?:node|fact|emit|say|tell)\(\s*'([a-z_]+)'/g
+
+describe('the senders', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const sources = ['shared/replica', 'shared/partition', 'shared/metadata', 'server/node', 'server/console']
+    .flatMap(directory => readdirSync(`${root}${directory}`, { recursive: true }).map(name => `${directory}/${name}`))
+    .filter(path => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+
+  it('send no kind that the registry does not know, so that a purge or a removal has words, tone and family', () => {
+    const sent = sources.flatMap(path =>
+      [...readFileSync(root + path, 'utf8').matchAll(SENT)].map(([, kind, cls = 'fact', fact]) => ({
+        path,
+        kind: kind ?? fact!,
+        cls,
+      })),
+    )
+    expect(sent.length).toBeGreaterThan(80)
+    expect(sent.filter(({ kind, cls }) => kindSpec(kind)?.class !== cls)).toEqual([])
   })
 })
 
