@@ -189,7 +189,12 @@ export const partitionSnapshot = z.object({
     enforceFsync: z.boolean(),
     messagesRequiredToSave: z.number(),
     sizeRequiredToSaveBytes: z.number(),
+    /** Age at which a sealed segment goes, and bytes of sealed segments that may stay; absent: any. */
+    expiryUs: decimal.optional(),
+    sealedBytesMax: decimal.optional(),
   }),
+  /** Purges of the topic (spec partition.md §4.4): applied by this replica, and committed as its metadata knows. */
+  purge: z.object({ applied: decimal, committed: decimal }).optional(),
 })
 export type PartitionSnapshot = z.infer<typeof partitionSnapshot>
 

@@ -74,14 +74,20 @@ export class Cleaner {
     )
   }
 
-  private unwanted({ key, createdRevision, partition }: ReplicatedPartition): Offset | undefined {
-    const { machine, ports, config } = this.core
-    const topic = machine.state.streams.get(key.stream)?.topics.get(key.topic)
-    if (topic === undefined || machine.state.partition(key)?.createdRevision !== createdRevision) return undefined
-    const { settings, partitions } = topic
-    const rules = retentionRules(settings, partitions.length, ports.clock.nowMicros(), config.messageBytesMax)
-    return partition.retainedUpTo(rules)
+  private unwanted(partition: ReplicatedPartition): Offset | undefined {
+    const rules = retentionOf(this.core, partition)
+    return rules && partition.partition.retainedUpTo(rules)
   }
+}
+
+/** What the topic of a partition says of it now; undefined when the metadata on this node does not have this incarnation. */
+export function retentionOf(
+  { machine, ports, config }: Core,
+  { key, createdRevision }: ReplicatedPartition,
+): RetentionRules | undefined {
+  const topic = machine.state.streams.get(key.stream)?.topics.get(key.topic)
+  if (topic === undefined || machine.state.partition(key)?.createdRevision !== createdRevision) return undefined
+  return retentionRules(topic.settings, topic.partitions.length, ports.clock.nowMicros(), config.messageBytesMax)
 }
 
 /** The policy of a topic for one of its `partitions`; the largest number stands for "never" and "unlimited". */

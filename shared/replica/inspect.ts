@@ -9,6 +9,7 @@ import { joinPath } from '../storage/paths.ts'
 import { segmentFileName } from '../storage/segment-names.ts'
 import { type ScannedBatch, scanSegment } from '../storage/segment-scan.ts'
 import { describeSuperblock, readSuperblock } from '../storage/superblock.ts'
+import { retentionOf } from './cleaner.ts'
 import type { ReplicaInspection } from './contract.ts'
 import { groupJson, hex, standingOf, summaryOf, tombstoneJson } from './inspect-groups.ts'
 import { journalOf, logInspection } from './inspect-logs.ts'
@@ -57,7 +58,7 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
     topics: () => topics(parts),
     partition: key => {
       const partition = at(key)
-      return partition && partitionSnapshot(partition)
+      return partition && partitionSnapshot(parts, partition)
     },
     index: async (key, startOffset, window) => {
       const listed = await at(key)?.partition.indexEntries(Offset(startOffset), window)
@@ -195,8 +196,12 @@ function topics({ core }: Parts): ReturnType<ReplicaInspection['topics']> {
   }
 }
 
-function partitionSnapshot(replicated: ReplicatedPartition): NonNullable<ReturnType<ReplicaInspection['partition']>> {
+function partitionSnapshot(
+  { core }: Parts,
+  replicated: ReplicatedPartition,
+): NonNullable<ReturnType<ReplicaInspection['partition']>> {
   const { partition } = replicated
+  const rules = retentionOf(core, replicated)
   const { settings, directory } = partition.options
   const info = partition.info()
   const { firstOffset, lastOffset, ...journal } = info.journal
@@ -237,6 +242,12 @@ function partitionSnapshot(replicated: ReplicatedPartition): NonNullable<ReturnT
       enforceFsync: settings.enforceFsync,
       messagesRequiredToSave: settings.messagesRequiredToSave,
       sizeRequiredToSaveBytes: settings.sizeRequiredToSaveBytes,
+      ...(rules?.expiryMicros !== undefined && { expiryUs: rules.expiryMicros.toString() }),
+      ...(rules?.sealedBytesMax !== undefined && { sealedBytesMax: rules.sealedBytesMax.toString() }),
+    },
+    purge: {
+      applied: partition.purgeGeneration.toString(),
+      committed: replicated.committedPurge().toString(),
     },
   }
 }

@@ -201,7 +201,7 @@ export class ReplicatedPartition {
   }
 
   /** The purge that the metadata on this node wants; 0 once the partition is deleted. */
-  private committedPurge(): bigint {
+  committedPurge(): bigint {
     const committed = this.core.machine.state.partition(this.key)
     return committed?.createdRevision === this.createdRevision ? committed.purgeGeneration : 0n
   }

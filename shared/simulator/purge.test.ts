@@ -94,3 +94,28 @@ test('RP-01 the cleaner removes expired segments on every node, and what is left
   expect(confirmed!.baseOffset).toBe(7n)
   client.close()
 })
+
+test('each replica says what its topic keeps, and which purge it has applied beside the one that is committed', async () => {
+  const world = await prepared(3n, { messageExpiry: 60_000_000n, segmentSize: 1n << 20n, maxTopicSize: 5n << 20n })
+  const told = () =>
+    world.nodes.map(({ id }) => world.replica(id).inspect.partition({ stream: 0, topic: 0, partition: 0 })!)
+  for (const { settings, purge } of told()) {
+    expect(settings).toMatchObject({ expiryUs: '60000000', segmentSizeBytes: 1 << 20 })
+    // A cap below one sealed segment and a batch is raised to it.
+    expect(BigInt(settings.sealedBytesMax!)).toBeGreaterThanOrEqual(5n << 20n)
+    expect(purge).toEqual({ applied: '0', committed: '0' })
+  }
+  const client = world.client([0])
+  await world.drive(client.sendMessages('s', 't', TARGET, [{ payload: 'old' }]))
+  await world.drive(client.purgeTopic('s', 't'))
+  client.close()
+  expect(await world.until(() => told().every(({ purge }) => purge?.applied === '1'), 10_000)).toBe(true)
+  for (const { purge, group } of told()) {
+    expect(purge).toEqual({ applied: '1', committed: '1' })
+    expect(group.offsets).toMatchObject({ next: '0', empty: true })
+  }
+  const other = await prepared(4n)
+  expect(other.replica(0).inspect.partition({ stream: 0, topic: 0, partition: 0 })!.settings).not.toHaveProperty(
+    'expiryUs',
+  )
+})
