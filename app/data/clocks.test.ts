@@ -49,6 +49,11 @@ describe('clocks of the nodes beside the console', () => {
     )
   })
 
+  it('are not called off by the part of a millisecond that a clock does not show', () => {
+    expect(said([0, 3.4, 0])).toEqual({ words: 'clocks agree within 3 ms', off: false })
+    expect(said([0, 4, 0])).toEqual({ words: "node-1's clock is ahead by 1 ms or more", off: true })
+  })
+
   it('are not called off because some events came late', () => {
     expect(said([0, 0], [900, 2, 700])?.off).toBe(false)
   })

@@ -17,7 +17,7 @@ export interface ClockWords {
 /** @param ways by node, as `EventRing.shortestWays` has them @returns undefined where no node was heard */
 export function clockWords(ways: ReadonlyMap<number, number>): ClockWords | undefined {
   if (ways.size === 0) return undefined
-  const off = [...ways].filter(([, way]) => way > WAY_MS || way < 0).sort(([a], [b]) => a - b)
+  const off = [...ways].filter(([, way]) => way > WAY_MS || way <= -1).sort(([a], [b]) => a - b)
   if (off.length === 0)
     return { words: `clocks agree within ${Math.max(1, Math.ceil(Math.max(...ways.values())))} ms`, off: false }
   return {
