@@ -6,7 +6,8 @@ export default defineConfig({
   testDir: '.',
   testMatch: '*.e2e.ts',
   outputDir: '../test-results',
-  workers: 1,
+  // A test waits for clusters more than it works: two of them fill two cores, whatever the machine has.
+  workers: 2,
   forbidOnly: true,
   timeout: 300_000,
   expect: { timeout: 15_000 },
