@@ -5,12 +5,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Hash } from '../../shared/bytes/hash.ts'
+import { DIRECTORY_BOOT } from '../../shared/inspection/logs.ts'
 import { CONSUMERS_MAX, type ConsumerFile, type ConsumersAnswer } from '../../shared/inspection/polls.ts'
 import type { PartitionKey } from '../../shared/protocol/groups.ts'
 import { type Disk, isNotFound } from '../../shared/storage/disk.ts'
 import { decodeOffsetFile, OFFSET_FILE_BYTES } from '../../shared/storage/offset-file.ts'
 import { DirectoryDisk } from '../node/directory-disk.ts'
-import { DIRECTORY_BOOT } from './offline.ts'
 import { wallUs } from './wall.ts'
 
 const FOLDERS = { consumer: 'consumers', group: 'groups' } as const

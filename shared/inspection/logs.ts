@@ -6,6 +6,9 @@ import { z } from 'zod'
 import { decimal } from './envelope.ts'
 import { reporter } from './snapshots.ts'
 
+/** `boot` of a reporter that is a directory: nobody serves it, its files were read. */
+export const DIRECTORY_BOOT = 'directory'
+
 /** Bytes of one entry that an answer carries at most; an entry may have 64 MiB. */
 export const ENTRY_BYTES_MAX = 65_536
 /** Newest ops of a partition's journal that one answer lists. */
@@ -25,8 +28,8 @@ export const walEntrySnapshot = z.object({
   body: z.enum(['valid', 'bad', 'unsealed', 'unread']),
   /** Against the op before, as it is held: `first` when that one is not. */
   parent: z.enum(['follows', 'broken', 'first', 'unsealed']),
-  /** Whether the file has, byte for byte, what the node holds in memory. */
-  sameAsMemory: z.boolean(),
+  /** Whether the file has, byte for byte, what the node holds in memory; absent when no process holds it. */
+  sameAsMemory: z.boolean().optional(),
 })
 export type WalEntrySnapshot = z.infer<typeof walEntrySnapshot>
 

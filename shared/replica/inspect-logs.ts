@@ -2,13 +2,13 @@
 import { toHex } from '../bytes/hex.ts'
 import { ClientId, Op } from '../bytes/units.ts'
 import { ENTRY_BYTES_MAX, JOURNAL_ENTRIES_MAX } from '../inspection/logs.ts'
-import { HEADER_BYTES, prepareLayout, replyLayout } from '../protocol/headers.ts'
-import { prepareIdentity } from '../protocol/seal.ts'
+import { replyLayout } from '../protocol/headers.ts'
 import { scanWal } from '../storage/wal-scan.ts'
 import { hex } from './inspect-groups.ts'
 import type { LogInspection } from './log-inspection.ts'
 import type { ReplicatedPartition } from './partition-host.ts'
 import type { Parts } from './parts.ts'
+import { describeScan, entryVerdicts } from './wal-description.ts'
 
 type EntryAnswer = Awaited<ReturnType<LogInspection['walEntry']>>
 
@@ -37,9 +37,6 @@ async function walEntry(parts: Parts, op: Op): Promise<EntryAnswer> {
   // A drain or a truncation has moved the entry meanwhile: what was read is of another one.
   if (wal.entry(op)?.position !== held.position) return walEntry(parts, op)
   const found = bytes.subarray(0, read)
-  const whole = read === lengthBytes
-  const header = read >= HEADER_BYTES ? prepareLayout.decode(found) : undefined
-  const before = wal.header(Op(op - 1n))
   return {
     op: op.toString(),
     slot: Number(op % BigInt(wal.slots)),
@@ -47,31 +44,7 @@ async function walEntry(parts: Parts, op: Op): Promise<EntryAnswer> {
     positionBytes: held.position,
     lengthBytes,
     hex: toHex(found),
-    identity: !header
-      ? 'bad'
-      : header.checksum === 0n
-        ? 'unsealed'
-        : prepareIdentity(hash, found) === header.checksum
-          ? 'valid'
-          : 'bad',
-    body: !header
-      ? 'bad'
-      : header.checksumBody === 0n
-        ? 'unsealed'
-        : !whole
-          ? lengthBytes > ENTRY_BYTES_MAX
-            ? 'unread'
-            : 'bad'
-          : hash.xxh3(found.subarray(HEADER_BYTES)) === header.checksumBody
-            ? 'valid'
-            : 'bad',
-    parent: !before
-      ? 'first'
-      : !header || before.checksum === 0n || header.checksum === 0n
-        ? 'unsealed'
-        : header.parent === before.checksum
-          ? 'follows'
-          : 'broken',
+    ...entryVerdicts(hash, found, lengthBytes, wal.header(Op(op - 1n))),
     sameAsMemory: read === bytes.length && found.every((byte, at) => byte === held.frame[at]),
   }
 }
@@ -82,26 +55,7 @@ async function walScan({ core, metadata: { wal } }: Parts): ReturnType<LogInspec
   try {
     // Behind it an append may be under way, which would look like a torn tail.
     const sizeBytes = Math.min(wal.sizeBytes, await file.sizeBytes())
-    const { fileBytes, entries, unsealed, highestOp, end } = await scanWal(file, sizeBytes, hash, () => {})
-    return {
-      path: wal.path,
-      fileBytes,
-      entries,
-      unsealed,
-      highestOp: highestOp.toString(),
-      end: end.kind,
-      positionBytes: end.position,
-      ...(end.kind !== 'clean' && {
-        problem: {
-          check: end.problem.check,
-          positionBytes: end.problem.position,
-          message: end.problem.message,
-          ...(end.problem.op !== undefined && { op: end.problem.op.toString() }),
-          ...(end.problem.expected !== undefined && { expected: end.problem.expected }),
-          ...(end.problem.actual !== undefined && { actual: end.problem.actual }),
-        },
-      }),
-    }
+    return describeScan(wal.path, await scanWal(file, sizeBytes, hash, () => {}))
   } finally {
     await file.close()
   }

@@ -28,7 +28,7 @@ import {
 } from '../../../shared/inspection/snapshots.ts'
 import { ConsoleError } from '../errors.ts'
 import type { Hub } from '../hub.ts'
-import { superblocksOnDisk } from '../offline.ts'
+import { superblocksOnDisk, walEntryOnDisk, walOnDisk, walScanOnDisk } from '../offline.ts'
 import { nodeId, type Routes, smallInt, u64Text } from '../route.ts'
 
 const groupsAnswer = z.object({ reporter, groups: z.array(groupSummary) })
@@ -63,38 +63,67 @@ export function inspectionRoutes(routes: Routes, hub: Hub, hash: Hash): void {
   read('groups/:group/counters', 'Exact counters of a group', group, none, countersAnswer, ({ group }) =>
     nodePath.counters(group),
   )
-  routes.add(
-    {
-      method: 'GET',
-      path: '/api/nodes/:id/superblocks',
-      summary: 'Both slots of every group, and which one wins; from the directory when the node has no process',
-      params: node,
-      answer: superblocksSnapshot,
-    },
-    async ({ params: { id } }) => {
-      const { state, dataDirectory } = hub.status(id)
-      if (state === 'stopped' || state === 'crashed' || state === 'refused')
-        return superblocksOnDisk(id, dataDirectory, hash)
-      return agreed(id, superblocksSnapshot, await hub.ask(id, nodePath.superblocks))
-    },
+  /** What a directory can tell as well as its process: asked of the process, and read from the files when there is none. */
+  const readOrOpen = <P extends typeof node>(
+    path: string,
+    summary: string,
+    params: P,
+    answer: z.ZodType,
+    where: (params: z.output<P>) => string,
+    onDisk: (params: z.output<P>, dataDirectory: string) => Promise<unknown>,
+  ): void =>
+    routes.add(
+      {
+        method: 'GET',
+        path: `/api/nodes/:id/${path}`,
+        summary: `${summary}; from the directory when the node has no process`,
+        params,
+        answer,
+      },
+      async context => {
+        const given = context.params as z.output<P>
+        const { id } = given as { id: number }
+        const { state, dataDirectory } = hub.status(id)
+        if (state === 'stopped' || state === 'crashed' || state === 'refused') return onDisk(given, dataDirectory)
+        return agreed(id, answer, await hub.ask(id, where(given)))
+      },
+    )
+  readOrOpen(
+    'superblocks',
+    'Both slots of every group, and which one wins',
+    node,
+    superblocksSnapshot,
+    () => nodePath.superblocks,
+    ({ id }, directory) => superblocksOnDisk(id, directory, hash),
   )
-  read('wal', 'The write-ahead log of the metadata group', node, none, walSnapshot, () => nodePath.wal)
+  readOrOpen(
+    'wal',
+    'The write-ahead log of the metadata group',
+    node,
+    walSnapshot,
+    () => nodePath.wal,
+    ({ id }, directory) => walOnDisk(id, directory, hash),
+  )
   read('clients', 'Connections and the client table', node, none, clientSnapshot, () => nodePath.clients)
-  read(
+  readOrOpen(
     'wal/entries/:op',
     'One entry of the write-ahead log: its bytes, verified',
     node.extend({ op: u64Text }),
-    none,
     walEntrySnapshot,
     ({ op }) => nodePath.walEntry(op),
+    async ({ id, op }, directory) => {
+      const entry = await walEntryOnDisk(id, directory, hash, BigInt(op))
+      if (!entry) throw new ConsoleError('CON_NO_SUCH_THING', `the log of node-${id} does not hold op ${op}`)
+      return entry
+    },
   )
-  read(
+  readOrOpen(
     'wal/scan',
     'A scan of the log file as it is now; it changes nothing',
     node,
-    none,
     walScanSnapshot,
     () => nodePath.walScan,
+    ({ id }, directory) => walScanOnDisk(id, directory, hash),
   )
   read(
     'clients/:client',
