@@ -10,7 +10,7 @@ import { setSource } from './data/ask.ts'
 import { lagSummary, resetLag } from './data/lag.ts'
 import { liveSource } from './data/live.ts'
 import { queryClient, refreshFrom } from './data/queries.ts'
-import { recoveries, ring, watch } from './data/store.ts'
+import { ring, watch } from './data/store.ts'
 import { onOutOfReach } from './data/time.ts'
 import { takeToken } from './data/token.ts'
 import { showAsAddressed } from './data/when.ts'
@@ -40,7 +40,6 @@ async function open(): Promise<void> {
   const address = new URLSearchParams(location.search)
   const [rec, at] = [address.get('rec'), address.get('at') ?? undefined]
   if (rec !== null && /^([0-9a-f]{1,32}|file-[0-9a-f]{12})$/.test(rec)) {
-    recoveries.set([])
     const { openRecorded } = await import('./data/recorded.ts')
     const source = await openRecorded(rec, at)
     setSource(source)

@@ -7,7 +7,7 @@
 import type { StreamMessage } from '../../shared/inspection/api.ts'
 import type { EventBatch } from '../../shared/inspection/envelope.ts'
 import { fold } from '../../shared/inspection/fold.ts'
-import { type ClusterView, EMPTY_VIEW, msOf } from '../../shared/inspection/view.ts'
+import { type ClusterView, EMPTY_VIEW } from '../../shared/inspection/view.ts'
 import type { EventRing, RingEvent } from './ring.ts'
 
 /** Folding this many events again takes some milliseconds. */
@@ -38,24 +38,6 @@ interface Keyframe extends Place {
 export function foldMessage(view: ClusterView, message: StreamMessage): ClusterView {
   const another = message.event === 'hello' && view.run !== undefined && view.run !== message.data.run
   return fold(another ? { ...EMPTY_VIEW, load: view.load } : view, message)
-}
-
-/** When the console told it, by its clock: the same on the stream and in the recording. Undefined where it does not say. */
-export function toldMs(message: StreamMessage): number | undefined {
-  switch (message.event) {
-    case 'hello':
-      return msOf(message.data.wallUs)
-    case 'snapshot':
-      return msOf(message.data.receivedWallUs)
-    case 'load':
-      return msOf(message.data.takenWallUs)
-    case 'nodes': {
-      const told = message.data[0]?.toldWallUs
-      return told === undefined ? undefined : msOf(told)
-    }
-    default:
-      return undefined
-  }
 }
 
 export class History {
@@ -145,13 +127,18 @@ export class History {
   }
 
   #batch(from: number, to: number): EventBatch {
-    const items: EventBatch = []
-    for (let ordinal = from; ordinal < to; ordinal++) {
-      const event = this.#ring.at(ordinal)
-      if (event) items.push(itemOf(event, this.#ring.consoleSeqAt(ordinal)))
-    }
-    return items
+    return batchOf(this.#ring, from, to)
   }
+}
+
+/** Events of a stretch of the ring, by ordinal, as the stream had them. */
+export function batchOf(ring: EventRing, from: number, to: number): EventBatch {
+  const items: EventBatch = []
+  for (let ordinal = from; ordinal < to; ordinal++) {
+    const event = ring.at(ordinal)
+    if (event) items.push(itemOf(event, ring.consoleSeqAt(ordinal)))
+  }
+  return items
 }
 
 /** An event of the ring as the stream had it, but for what no fold looks at. */

@@ -5,17 +5,16 @@
  */
 
 import type { StreamMessage } from '../../shared/inspection/api.ts'
-import { type ClusterView, EMPTY_VIEW, msOf } from '../../shared/inspection/view.ts'
+import { followRecoveries, type Recovery, recoveriesAnswer } from '../../shared/inspection/recoveries.ts'
+import { type ClusterView, EMPTY_VIEW, msOf, toldMs } from '../../shared/inspection/view.ts'
 import { createCell } from './cell.ts'
 import { onFrame } from './frame.ts'
-import { foldMessage, History, type Place, toldMs } from './history.ts'
+import { batchOf, foldMessage, History, type Place } from './history.ts'
 import { HistoryOrder } from './history-order.ts'
 import { recordLag } from './lag.ts'
-import { foldRecovery, observeRecovery, type Recovery } from './recoveries.ts'
 import { EventRing } from './ring.ts'
 import type { Connection, Source, SourceKind, Stream } from './source.ts'
 
-const RECOVERIES_KEY = 'quorumscope.recoveries'
 /** Ages are printed to the second; four steps a second keep them honest without flicker. */
 const CLOCK_STEP_MS = 250
 /** Below this, browser and console share a clock and the difference is the way of the message. */
@@ -49,28 +48,34 @@ export const connection = createCell<Connection>({ state: 'connecting' })
 /** Now by the console's clock; `viewNow` stands still while the view is paused. */
 export const realNow = createCell<number>(Date.now())
 export const viewNow = createCell<number>(Date.now())
-/** Faults and their stopwatches, newest first, kept as long as the tab. */
-export const recoveries = createCell<readonly Recovery[]>(recalled())
+/** Faults and their stopwatches, newest first. The console keeps them; this tab follows those that are still running. */
+export const recoveries = createCell<readonly Recovery[]>([])
 /** Way of the newest batch from the console to this page. */
 export const delayMs = createCell<number | undefined>(undefined)
 
-function recalled(): readonly Recovery[] {
-  try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(RECOVERIES_KEY) ?? '[]')
-    return Array.isArray(kept) ? (kept as readonly Recovery[]) : []
-  } catch {
-    return []
-  }
+/** Up to this console sequence, what the stream brings is in the stopwatches that the console gave. */
+let recalledSeq = 0
+
+/** Asks the console for the stopwatches that it keeps, and lays what has come since behind them. */
+async function recall(source: Source): Promise<void> {
+  const kept = await source.read('/api/recoveries', recoveriesAnswer).catch(() => undefined)
+  // Without an answer this tab knows the faults that it saw.
+  if (kept === undefined) return
+  recalledSeq = kept.seq
+  const data = batchOf(ring, ring.behind(kept.seq), ring.next)
+  recoveries.set(followRecoveries(kept.recoveries, { event: 'batch', data }, latest.get(), consoleNow()))
 }
-function keepRecoveries(runs: readonly Recovery[]): void {
-  if (runs === recoveries.get()) return
-  recoveries.set(runs)
-  if (sourceKind.get() !== 'LIVE') return
-  try {
-    sessionStorage.setItem(RECOVERIES_KEY, JSON.stringify(runs))
-  } catch {
-    // Without storage they last until the next reload.
-  }
+
+/** Moves the stopwatches by one message, once: what the console had counted by then is not counted again. */
+function follow(message: StreamMessage, view: ClusterView, atMs: number): void {
+  const told: StreamMessage =
+    message.event === 'batch'
+      ? {
+          event: 'batch',
+          data: message.data.filter(item => (item.consoleSeq ?? Number.MAX_SAFE_INTEGER) > recalledSeq),
+        }
+      : message
+  recoveries.set(followRecoveries(recoveries.get(), told, view, atMs))
 }
 
 let skewMs = 0
@@ -112,6 +117,10 @@ export function watch(source: Source, onMessage: Listener): void {
   if (source.kind === 'LIVE') {
     window.setInterval(step, CLOCK_STEP_MS)
     document.addEventListener('visibilitychange', step)
+    // Every connection may have missed a fault.
+    listeners.push(({ event }) => {
+      if (event === 'hello') void recall(source)
+    })
   }
   stream = source.open(
     {
@@ -157,7 +166,6 @@ function apply(): void {
   const view = latest.get()
   const now = consoleNow()
   realNow.set(now)
-  keepRecoveries(observeRecovery(recoveries.get(), view, now))
   // Before its snapshots have come, what this tab knows is no picture of anything.
   if (historySeq > 0 && view.seq >= historySeq && !order.holds) history.picture(view, { until: ring.next, atMs: now })
   if (paused.get() === undefined) {
@@ -185,15 +193,12 @@ function foldOne(message: StreamMessage, arrivedMs: number): number {
     // What was read from the recording, the stream may bring once more.
     const data = message.data.filter(item => item.consoleSeq === undefined || item.consoleSeq > view.seq)
     told = data.length === message.data.length ? message : { event: 'batch', data }
-    let runs = recoveries.get()
-    for (const item of data) {
-      ring.push(item, atMs)
-      if (!('fromSeq' in item)) runs = foldRecovery(runs, item)
-    }
-    keepRecoveries(runs)
+    for (const item of data) ring.push(item, atMs)
   } else if (message.event === 'gap') ring.push(message.data, atMs)
   else if (message.event !== 'heartbeat') history.state(message, { until: ring.next, atMs })
   latest.set(foldMessage(view, told))
+  // Reading history anew moves no stopwatch of what runs.
+  if (!filling || sourceKind.get() !== 'LIVE') follow(told, latest.get(), atMs)
   return atMs
 }
 
@@ -232,7 +237,6 @@ export async function fill(lines: AsyncIterable<Arrived>, { alone }: { readonly 
     historySeq = Math.max(historySeq, latest.get().seq)
     if (alone) {
       realNow.set(lastMs)
-      keepRecoveries(observeRecovery(recoveries.get(), latest.get(), lastMs))
       viewNow.set(lastMs)
       shown.set({ view: latest.get(), until: ring.next })
       paused.set({ atMs: lastMs, events: ring.next })

@@ -26,6 +26,7 @@ import { servePage } from './page.ts'
 import { Readers } from './readers.ts'
 import { startRecording } from './recordings/start.ts'
 import type { Limits } from './recordings/store.ts'
+import { Recoveries } from './recoveries.ts'
 import { Routes } from './route.ts'
 import { benchRoutes } from './routes/bench.ts'
 import { drillRoutes } from './routes/drills.ts'
@@ -37,6 +38,7 @@ import { messageRoutes } from './routes/messages.ts'
 import { metaRoutes } from './routes/meta.ts'
 import { nodeRoutes } from './routes/nodes.ts'
 import { recordingRoutes } from './routes/recordings.ts'
+import { recoveryRoutes } from './routes/recoveries.ts'
 import { streamRoutes } from './routes/stream.ts'
 import { topicRoutes } from './routes/topics.ts'
 import { Topics } from './topics.ts'
@@ -117,6 +119,13 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
     where: options.recordings,
     onError: options.onError,
   })
+  const recoveries = new Recoveries({
+    directory: options.recordings && options.supervisor.status().directory,
+    keyframe: () => hub.keyframe(),
+    seq: () => hub.log.seq,
+    onError: error => options.onError?.(error),
+  })
+  hub.stream.taps.add(recoveries)
   acceptEmptyJson(app)
   app.setErrorHandler((error: FastifyError | ConsoleError, _request, reply) => {
     const known = understand(error)
@@ -138,6 +147,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
   drillRoutes(routes, drills, kills, nearest)
   benchRoutes(routes, bench)
   recordingRoutes(routes, recording.recordings)
+  recoveryRoutes(routes, recoveries)
   streamRoutes(routes, hub)
   metaRoutes(routes, hub, load)
   await servePage(app, options.page)
@@ -150,6 +160,8 @@ export async function buildConsole(options: ConsoleOptions): Promise<ConsoleApp>
     close: async () => {
       // Those who follow the stream first: their responses never end by themselves.
       await recording.close()
+      hub.stream.taps.delete(recoveries)
+      await recoveries.close()
       readers.close()
       hub.close()
       kills.close()

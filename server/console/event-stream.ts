@@ -32,14 +32,14 @@ export interface StreamState {
 /** The part of a response that a reader needs. */
 export type ReaderSocket = Pick<ServerResponse, 'write' | 'end' | 'on' | 'writableLength' | 'destroyed'>
 
-/** Who else gets what the readers get, as they get it: the recorder. */
+/** Who else gets what the readers get, as they get it: the recorder, the stopwatches of faults. */
 export interface StreamTap {
   batch(batch: PublishedBatch): void
   state(event: string, json: string): void
 }
 
 export class EventStream {
-  tap: StreamTap | undefined
+  readonly taps = new Set<StreamTap>()
   readonly #log: EventLog
   readonly #state: StreamState
   readonly #run: string
@@ -53,7 +53,7 @@ export class EventStream {
     this.#run = run
     this.#stopListening = log.onBatch(batch => {
       for (const reader of this.#readers) reader.publish(batch)
-      this.tap?.batch(batch)
+      for (const tap of this.taps) tap.batch(batch)
     })
     this.#heartbeat = setInterval(() => {
       const text = frame('heartbeat', JSON.stringify({ wallUs: wallUs(), seq: this.#log.seq }))
@@ -91,9 +91,9 @@ export class EventStream {
   }
 
   #sendState(event: string, data: unknown): void {
-    if (this.#readers.size === 0 && !this.tap) return
+    if (this.#readers.size === 0 && this.taps.size === 0) return
     const json = JSON.stringify(data)
-    this.tap?.state(event, json)
+    for (const tap of this.taps) tap.state(event, json)
     const text = frame(event, json)
     for (const reader of this.#readers) reader.writeState(text)
   }

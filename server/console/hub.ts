@@ -8,6 +8,7 @@ import type {
   CurrentCluster,
   LoadState,
   StreamHello,
+  StreamMessage,
   StreamSnapshot,
 } from '../../shared/inspection/api.ts'
 import { CONSOLE_NODE, type EventDraft, type EventEnvelope, type EventGap } from '../../shared/inspection/envelope.ts'
@@ -198,6 +199,16 @@ export class Hub implements WatchListener, StreamState {
   load(): LoadState {
     if (!this.loadState) throw new Error('the hub has no load yet')
     return this.loadState()
+  }
+
+  /** Everything about now, as a new reader is told it. */
+  keyframe(): StreamMessage[] {
+    return [
+      { event: 'hello', data: this.hello() },
+      { event: 'nodes', data: this.nodes() },
+      ...this.snapshots().map(data => ({ event: 'snapshot', data }) as const),
+      { event: 'load', data: this.load() },
+    ]
   }
 
   refresh(): void {

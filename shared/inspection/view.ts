@@ -3,7 +3,7 @@
  * snapshots. Everything is per reporter; nothing in here is averaged. Times are milliseconds since the Unix epoch by the
  * console's clock, so that an age is one subtraction; ops and commits are bigint.
  */
-import type { ClusterNode, LoadState } from './api.ts'
+import type { ClusterNode, LoadState, StreamMessage } from './api.ts'
 import type { Broken } from './invariants.ts'
 import type { GroupSnapshotJson, NodeSnapshot } from './snapshots.ts'
 
@@ -153,3 +153,21 @@ export const EMPTY_VIEW: ClusterView = {
 
 /** Wall microseconds as decimal text to milliseconds; exact below year 2255, where 2^53 µs ends. */
 export const msOf = (wallUs: string): number => Number(wallUs) / 1000
+
+/** When the console told it, by its clock: the same on the stream and in the recording. Undefined where it does not say. */
+export function toldMs(message: StreamMessage): number | undefined {
+  switch (message.event) {
+    case 'hello':
+      return msOf(message.data.wallUs)
+    case 'snapshot':
+      return msOf(message.data.receivedWallUs)
+    case 'load':
+      return msOf(message.data.takenWallUs)
+    case 'nodes': {
+      const told = message.data[0]?.toldWallUs
+      return told === undefined ? undefined : msOf(told)
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { clusterView, type Given, NOW } from '../cluster/testing/cluster-view.ts'
+import { clusterView, type Given, NOW } from '../../../shared/inspection/testing/cluster-view.ts'
 import { heardNodes, leftOverOf } from './left-over.ts'
 import { partitionsSituation } from './situation.ts'
 

@@ -1,6 +1,6 @@
 /** One lane a fault: acknowledged messages a second over time, aligned at the fault, with a flag for every mark. */
 import { useLayoutEffect, useRef, useState } from 'react'
-import { BEFORE_MS, MARKS, type Recovery } from '../../data/recoveries.ts'
+import { BEFORE_MS, MARKS, type Recovery } from '../../../shared/inspection/recoveries.ts'
 import { tickStep } from '../../geometry/cut-axis.ts'
 import { placeFlags } from '../../geometry/flags.ts'
 import { clockShort, count, grouped } from '../../ui/format.ts'

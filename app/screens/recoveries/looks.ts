@@ -1,4 +1,4 @@
-import type { MarkName, Recovery } from '../../data/recoveries.ts'
+import type { MarkName, Recovery } from '../../../shared/inspection/recoveries.ts'
 import type { Look } from '../../ui/states.ts'
 
 export const MARK_LOOK: Readonly<Record<MarkName, Look>> = {

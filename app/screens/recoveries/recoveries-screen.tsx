@@ -1,10 +1,16 @@
 /** Every fault of this tab on one clock that starts when the process ended, its stopwatch, and what the ledger says. */
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { primaryOf } from '../../../shared/inspection/belief.ts'
+import {
+  MARKS,
+  type MarkName,
+  type Recovery,
+  recoveriesAt,
+  writesAround,
+} from '../../../shared/inspection/recoveries.ts'
 import { type ClusterView, msOf } from '../../../shared/inspection/view.ts'
 import { actOnNode, useForbidden } from '../../data/actions.ts'
 import { useCell } from '../../data/cell.ts'
-import { MARKS, type MarkName, type Recovery, recoveriesAt, writesAround } from '../../data/recoveries.ts'
 import { asOf, realNow, recoveries, shown } from '../../data/store.ts'
 import { groupName, METADATA } from '../../names.ts'
 import type { Search } from '../../search.ts'

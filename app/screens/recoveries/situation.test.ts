@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Recovery } from '../../data/recoveries.ts'
+import type { Recovery } from '../../../shared/inspection/recoveries.ts'
 import { recoverySituation } from './situation.ts'
 
 const NOW = 1_000_000

@@ -1,5 +1,5 @@
 /** The first sentence of the recoveries: how far the chosen one has come, where its time went, and what ends it. Pure. */
-import { type Recovery, writesAround } from '../../data/recoveries.ts'
+import { type Recovery, writesAround } from '../../../shared/inspection/recoveries.ts'
 import { count, duration, grouped } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
 

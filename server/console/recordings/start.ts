@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Hash } from '../../../shared/bytes/hash.ts'
+import type { StreamTap } from '../event-stream.ts'
 import type { Hub } from '../hub.ts'
 import { wallMs } from '../wall.ts'
 import { AnswerRounds } from './answers.ts'
@@ -42,12 +43,7 @@ export async function startRecording({ app, hub, hash, where, onError }: Recordi
       },
     },
     state: {
-      keyframe: () => [
-        { event: 'hello', data: hub.hello() },
-        { event: 'nodes', data: hub.nodes() },
-        ...hub.snapshots().map(data => ({ event: 'snapshot', data }) as const),
-        { event: 'load', data: hub.load() },
-      ],
+      keyframe: () => hub.keyframe(),
     },
     ...(where.limits?.runBytes !== undefined && { limits: { runBytes: where.limits.runBytes } }),
     onProblem: error => onError?.(error),
@@ -62,18 +58,19 @@ export async function startRecording({ app, hub, hash, where, onError }: Recordi
     snapshotOf: node => hub.snapshotOf(node),
     keep: json => recorder.state('answer', json),
   })
-  hub.stream.tap = {
+  const tap: StreamTap = {
     batch: batch => {
       recorder.batch(batch)
       if (TURNS.test(batch.json)) answers.soon()
     },
     state: (event, json) => recorder.state(event, json),
   }
+  hub.stream.taps.add(tap)
   return {
     recordings,
     close: async () => {
       answers.close()
-      hub.stream.tap = undefined
+      hub.stream.taps.delete(tap)
       await recorder.close()
     },
   }

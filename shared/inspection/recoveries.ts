@@ -3,17 +3,18 @@
  * when the load was acknowledged again, when the node was back and had caught up. Everything is by the console's clock,
  * which stamps the events of all nodes, so the times of one run may be subtracted. Pure, and bounded.
  */
-import type { LoadState } from '../../shared/inspection/api.ts'
-import { primaryOf, standingOf } from '../../shared/inspection/belief.ts'
-import { CONSOLE_NODE, type EventEnvelope } from '../../shared/inspection/envelope.ts'
-import { type ClusterView, msOf } from '../../shared/inspection/view.ts'
-import { ExitStatus } from '../../shared/storage/ports.ts'
+import { z } from 'zod'
+import type { ExitStatus } from '../storage/ports.ts'
+import { type LoadState, loadState, type StreamMessage } from './api.ts'
+import { primaryOf, standingOf } from './belief.ts'
+import { CONSOLE_NODE, decimal, type EventEnvelope } from './envelope.ts'
+import { type ClusterView, msOf } from './view.ts'
 
 export const MARKS = ['noticed', 'elected', 'acknowledged', 'started', 'rejoined', 'caughtUp'] as const
 export type MarkName = (typeof MARKS)[number]
 
 export interface Recovery {
-  /** `R-1`, counted in this tab. */
+  /** `R-1`, counted by the console in the directory of its cluster. */
   readonly id: string
   readonly faultMs: number
   /** When the console told of each node: somewhat later than it happened. */
@@ -27,13 +28,13 @@ export interface Recovery {
   /** When the load had waited too long for an answer, milliseconds after the fault. */
   readonly stalled?: number | undefined
   /** When one of its nodes last joined the view of a group, milliseconds after the fault. */
-  readonly lastJoin?: number
+  readonly lastJoin?: number | undefined
   /** Last step of the way back that the nodes told, milliseconds after the fault. */
-  readonly lastStep?: number
+  readonly lastStep?: number | undefined
   /** It was seen on its way: the moment it had caught up is then known, and otherwise only its last step. */
-  readonly seenBehind?: boolean
+  readonly seenBehind?: boolean | undefined
   readonly seconds: readonly { readonly atMs: number; readonly acked: number }[]
-  readonly ledger:
+  readonly ledger?:
     | (Pick<LoadState['ledger'], 'sent' | 'acked' | 'unknown' | 'readBack' | 'lost' | 'duplicate'> & {
         readonly run: string | null
         readonly verdict: LoadState['verdict']['kind']
@@ -42,6 +43,39 @@ export interface Recovery {
 }
 
 export const RECOVERIES_MAX = 12
+
+const mapOfMs = z.record(z.string(), z.number())
+const counts = loadState.shape.ledger.pick({
+  sent: true,
+  acked: true,
+  unknown: true,
+  readBack: true,
+  lost: true,
+  duplicate: true,
+})
+export const recovery: z.ZodType<Recovery> = z.object({
+  id: z.string().regex(/^R-[1-9][0-9]{0,5}$/),
+  faultMs: z.number(),
+  toldMs: mapOfMs,
+  nodes: z.array(z.number().int().min(0).max(255)),
+  how: z.string().max(64),
+  marks: z.partialRecord(z.enum(MARKS), z.number()),
+  elections: mapOfMs,
+  stalled: z.number().optional(),
+  lastJoin: z.number().optional(),
+  lastStep: z.number().optional(),
+  seenBehind: z.boolean().optional(),
+  seconds: z.array(z.object({ atMs: z.number(), acked: z.number() })),
+  ledger: counts.extend({ run: z.string().nullable(), verdict: loadState.shape.verdict.shape.kind }).optional(),
+})
+export const recoveriesAnswer = z.object({
+  /** Every event up to this console sequence is in it. */
+  seq: z.number(),
+  /** Newest first. */
+  recoveries: z.array(recovery),
+  takenWallUs: decimal,
+})
+export type RecoveriesAnswer = z.infer<typeof recoveriesAnswer>
 /** Faults that follow each other within this are one: whoever kills all nodes does it one by one. */
 const TOGETHER_MS = 3_000
 /** A run takes marks for so long; what happens later belongs to something else. */
@@ -92,6 +126,32 @@ export function foldRecovery(runs: readonly Recovery[], event: EventEnvelope): r
     })
   return next
 }
+
+/**
+ * The stopwatches after one message of the stream. They move by what it says and by when the console told it, so that
+ * whoever follows the same stream reads the same times, however late.
+ * @param view with the message folded @param atMs when the console told it
+ */
+export function followRecoveries(
+  runs: readonly Recovery[],
+  message: StreamMessage,
+  view: ClusterView,
+  atMs: number,
+): readonly Recovery[] {
+  if (message.event !== 'batch') return observeRecovery(runs, view, atMs)
+  let next = runs
+  let told = atMs
+  for (const item of message.data) {
+    if ('fromSeq' in item) continue
+    next = foldRecovery(next, item)
+    told = msOf(item.receivedWallUs ?? item.wallUs)
+  }
+  return observeRecovery(next, view, told)
+}
+
+/** Whether what comes now may still move a stopwatch. */
+export const isFollowed = (runs: readonly Recovery[], nowMs: number): boolean =>
+  runs.some(run => nowMs - run.faultMs <= OPEN_MS)
 
 /** Another fault fell into it: what ends the outage ends it for both. */
 const isOutage = ({ stalled, marks }: Recovery): boolean =>
@@ -203,7 +263,8 @@ function begin(
 
 /** A process that ended before it ever listened (its ports were taken, it refused its disk) took nothing away from anybody. */
 const hadServed = ({ data }: EventEnvelope): boolean =>
-  data.was === undefined ? data.status !== ExitStatus.Unavailable : data.was !== 'starting'
+  data.was === undefined ? data.status !== UNAVAILABLE : data.was !== 'starting'
+const UNAVAILABLE = 69 satisfies ExitStatus
 
 function howOf(event: EventEnvelope): string {
   if (event.kind === 'process_paused') return 'SIGSTOP'

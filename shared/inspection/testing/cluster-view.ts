@@ -1,15 +1,11 @@
 /** Views of a cluster as its nodes report it, for tests of what is said about them. */
-import type { ClusterNode } from '../../../../shared/inspection/api.ts'
-import {
-  type ClusterView,
-  EMPTY_VIEW,
-  type GroupView,
-  type NodeView,
-  type ReplicaCell,
-} from '../../../../shared/inspection/view.ts'
-import { METADATA } from '../../../names.ts'
+
+import { METADATA_GROUP } from '../../protocol/groups.ts'
+import type { ClusterNode } from '../api.ts'
+import { type ClusterView, EMPTY_VIEW, type GroupView, type NodeView, type ReplicaCell } from '../view.ts'
 
 export const NOW = 1_000_000
+const METADATA = METADATA_GROUP.toString()
 
 export interface Given {
   readonly state?: ClusterNode['state']

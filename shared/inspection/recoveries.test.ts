@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { loadSettings, loadState } from '../../shared/inspection/api.ts'
-import { CONSOLE_NODE, type EventEnvelope } from '../../shared/inspection/envelope.ts'
-import { EMPTY_VIEW } from '../../shared/inspection/view.ts'
-import { clusterView, NOW } from '../screens/cluster/testing/cluster-view.ts'
+import { loadSettings, loadState } from './api.ts'
+import { CONSOLE_NODE, type EventEnvelope } from './envelope.ts'
 import { foldRecovery, observeRecovery, type Recovery, recoveriesAt, writesAround } from './recoveries.ts'
+import { clusterView, NOW } from './testing/cluster-view.ts'
+import { EMPTY_VIEW } from './view.ts'
 
 const event = (
   kind: string,
