@@ -242,6 +242,10 @@ export async function fill(lines: AsyncIterable<Arrived>, { alone }: { readonly 
       paused.set({ atMs: lastMs, events: ring.next })
     } else if (pausedSeq !== undefined) {
       paused.set(old => old && { ...old, events: ring.behind(pausedSeq) })
+      // Ordinals are counted anew: what is shown stays where it was.
+      const moment = asOf.get()
+      if (moment) asOf.set({ ...moment, until: ring.behind(moment.seq) })
+      shown.set(old => ({ ...old, until: asOf.get()?.until ?? paused.get()!.events }))
     }
   } finally {
     filling = false

@@ -70,23 +70,31 @@ export function showPlace(place: Place): boolean {
 export function step(direction: -1 | 1, by: Step): void {
   playing.set(undefined)
   pauseView()
-  const from = here()
   if (by === 'tick') {
-    scrubTo(from.atMs + direction * TICK_MS)
+    scrubTo(here().atMs + direction * TICK_MS)
     return
   }
+  if (stepWithin(direction, by) || direction > 0) return
+  reachFor(
+    () => ({ seq: Math.max(0, earliestSeq() - 1) }),
+    () => stepWithin(direction, by),
+  )
+}
+
+/** Within what this tab holds; answers whether there was such an event. */
+function stepWithin(direction: -1 | 1, by: Exclude<Step, 'tick'>): boolean {
+  const from = here()
   // A moment right behind an event is that event's: the step leads away from it.
   const behindLast = from.until > ring.first && from.atMs - ring.momentAt(from.until - 1) <= 1
   const start = direction > 0 ? from.until : from.until - (behindLast ? 2 : 1)
   const found = ring.nearest(start, direction, STOPS[by])
-  if (found !== undefined && found < edge().until && showPlace(placeOf(found))) return
-  if (direction < 0) reachFor({ seq: Math.max(0, earliestSeq() - 1) }, () => step(direction, by))
+  return found !== undefined && found < edge().until && showPlace(placeOf(found))
 }
 
 /** The last moment not after `ms`. */
 export function scrubTo(ms: number): void {
-  const until = untilMs(ms)
-  if (!showPlace({ until, atMs: ms })) reachFor({ ms }, () => showPlace({ until: untilMs(ms), atMs: ms }))
+  const show = () => showPlace({ until: untilMs(ms), atMs: ms })
+  if (!show()) reachFor(() => ({ ms }), show)
 }
 
 /** The moment that an address names: `SEQ`, or `SEQ.US` for so many microseconds after that event. */
@@ -138,14 +146,19 @@ export function holeAt({ until, atMs }: Place): { fromMs: number; toMs: number; 
 }
 
 let reaching = false
-function reachFor(place: Parameters<Reach>[0], then: () => void): void {
+/** Reads back until `then` finds what it looks for, or nothing earlier comes. */
+async function reachUntil(handler: Reach, place: () => Parameters<Reach>[0], then: () => boolean): Promise<void> {
+  for (let before = Number.POSITIVE_INFINITY; earliestSeq() < before; ) {
+    before = earliestSeq()
+    if (!(await handler(place())) || then()) return
+  }
+}
+function reachFor(place: () => Parameters<Reach>[0], then: () => boolean): void {
   if (!reach || reaching) return
   reaching = true
-  void reach(place)
-    .then(found => found && then())
-    .finally(() => {
-      reaching = false
-    })
+  void reachUntil(reach, place, then).finally(() => {
+    reaching = false
+  })
 }
 
 /** Lets the moment that is shown move on, at the chosen speed, up to the pause; or stops that. */
