@@ -56,6 +56,8 @@ export const groupSnapshot = z.object({
     z.object({ op: decimal, checksum: z.string(), operation: z.number(), acks: z.array(replica), quorum: z.boolean() }),
   ),
   requestQueue: z.number(),
+  /** How many prepares may be in flight, and how many requests may wait; absent of a group that is refused. */
+  depths: z.object({ prepares: z.number(), requests: z.number() }).optional(),
   votes: z.object({
     startViewChange: z.array(replica),
     /** `checksum`: of the frame that counts; the own vote came in none. */
@@ -225,6 +227,10 @@ export const batchSnapshot = z.object({
   messages: z.number(),
   checksum: z.string(),
   verdict: z.enum(['valid', 'bad_checksum', 'bad_layout']),
+  /** Of a bad one: which check failed, in which words, and where it is a checksum, the stored beside the computed one. */
+  problem: z
+    .object({ check: z.string(), message: z.string(), stored: z.string().optional(), computed: z.string().optional() })
+    .optional(),
 })
 export const batchesSnapshot = z.object({
   reporter,
@@ -233,6 +239,8 @@ export const batchesSnapshot = z.object({
   sizeBytes: z.number(),
   fromPositionBytes: z.number(),
   nextPositionBytes: z.number().optional(),
+  /** The walk could not pass this place: what is behind it in the file is no batch that can be read. */
+  stopped: z.object({ positionBytes: z.number(), check: z.string(), message: z.string() }).optional(),
   batches: z.array(batchSnapshot),
 })
 export type BatchesSnapshot = z.infer<typeof batchesSnapshot>

@@ -1,13 +1,15 @@
 /** What a replica says of itself, now: the snapshots of the inspection contract (shared/inspection/snapshots.ts). */
 
+import type { Hash } from '../bytes/hash.ts'
 import { toHex } from '../bytes/hex.ts'
 import { GroupId, Offset } from '../bytes/units.ts'
 import type { RecoveryStep } from '../partition/contract.ts'
+import { batchChecksum, MESSAGE_HEADER_BYTES } from '../protocol/batch.ts'
 import { METADATA_GROUP, type PartitionKey, packGroup } from '../protocol/groups.ts'
-import { isNotFound } from '../storage/disk.ts'
+import { type DiskFile, isNotFound } from '../storage/disk.ts'
 import { joinPath } from '../storage/paths.ts'
 import { segmentFileName } from '../storage/segment-names.ts'
-import { type ScannedBatch, scanSegment } from '../storage/segment-scan.ts'
+import { type ScannedBatch, type SegmentProblem, scanSegment } from '../storage/segment-scan.ts'
 import { describeSuperblock, readSuperblock } from '../storage/superblock.ts'
 import { retentionOf } from './cleaner.ts'
 import type { ReplicaInspection } from './contract.ts'
@@ -274,26 +276,60 @@ async function batches(
       listed.push(batch)
       return listed.length < limit
     }
-    const scan = await scanSegment(file, sizeBytes, hash, { from, scheduler, onBatch, onProblem: () => {} })
+    const problems = new Map<number, SegmentProblem>()
+    const onProblem = (problem: SegmentProblem) => void problems.set(problem.batchPosition, problem)
+    const scan = await scanSegment(file, sizeBytes, hash, { from, scheduler, onBatch, onProblem })
+    const stop = problems.get(scan.reachedBytes)
+    const more = listed.length >= limit && scan.reachedBytes < sizeBytes
     return {
       startOffset: startOffset.toString(),
       sizeBytes,
       fromPositionBytes: from,
-      ...(scan.end.kind === 'stopped' && { nextPositionBytes: scan.reachedBytes }),
-      batches: listed.map(batch => ({
-        positionBytes: batch.position,
-        lengthBytes: batch.lengthBytes,
-        baseOffset: batch.baseOffset.toString(),
-        baseTimestamp: batch.baseTimestamp.toString(),
-        originTimestamp: batch.originTimestamp.toString(),
-        messages: batch.messages,
-        checksum: hex(batch.checksum),
-        verdict: batch.verdict,
-      })),
+      // Behind a bad batch the walk says no more that it was stopped.
+      ...(more && { nextPositionBytes: scan.reachedBytes }),
+      ...(stop && !more && { stopped: { positionBytes: stop.position, check: stop.check, message: stop.message } }),
+      batches: await Promise.all(
+        listed.map(async batch => {
+          const problem = problems.get(batch.position)
+          return {
+            positionBytes: batch.position,
+            lengthBytes: batch.lengthBytes,
+            baseOffset: batch.baseOffset.toString(),
+            baseTimestamp: batch.baseTimestamp.toString(),
+            originTimestamp: batch.originTimestamp.toString(),
+            messages: batch.messages,
+            checksum: hex(batch.checksum),
+            verdict: batch.verdict,
+            ...(problem && {
+              problem: { check: problem.check, message: problem.message, ...(await sums(file, problem, batch, hash)) },
+            }),
+          }
+        }),
+      ),
     }
   } finally {
     await file.close()
   }
+}
+
+/** Bytes of a batch that are read again to say which checksum they have. */
+const SUMMED_BYTES_MAX = 4 * 2 ** 20
+
+/** What is stored beside what its bytes have, of the checksum that failed: of the batch, or of one message of it. */
+async function sums(
+  file: DiskFile,
+  { check, position }: SegmentProblem,
+  batch: ScannedBatch,
+  hash: Hash,
+): Promise<{ stored?: string; computed?: string }> {
+  if ((check !== 'batch_checksum' && check !== 'message_checksum') || batch.lengthBytes > SUMMED_BYTES_MAX) return {}
+  const held = new Uint8Array(batch.lengthBytes)
+  if ((await file.read(batch.position, held)) < held.length) return {}
+  if (check === 'batch_checksum') return { stored: hex(batch.checksum), computed: hex(batchChecksum(hash, held)) }
+  const at = position - batch.position
+  const view = new DataView(held.buffer)
+  const length = MESSAGE_HEADER_BYTES + view.getUint32(at + 32, true) + view.getUint32(at + 36, true)
+  return { stored: hex(view.getBigUint64(at, true)), computed: hex(hash.xxh3(held.subarray(at + 8, at + length))) }
 }
 
 async function bytes(
