@@ -4,7 +4,7 @@
  * at the pace that gives the rate.
  */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import http from 'node:http'
 import type { Hash } from '../../shared/bytes/hash.ts'
 import { Client } from '../../shared/client/client.ts'
@@ -150,6 +150,8 @@ const clientOn = (port: number, hash: Hash) =>
 /** Clients on each backup of view 0; each paces itself. Resolves once they have ended. */
 export function startWriters(cluster: CurrentCluster, hash: Hash, signal: AbortSignal): Promise<unknown> {
   const doors = backupsOf(cluster).flatMap(port => Array.from({ length: WRITERS_PER_BACKUP }, () => port))
+  // Each of them waits on it, and there are more than the ten that Node takes for a leak.
+  setMaxListeners(0, signal)
   const intervalMs = (1000 * FACTS_PER_WRITE * doors.length) / FACTS_PER_SECOND
   const write = async (port: number) => {
     const client = clientOn(port, hash)
