@@ -79,13 +79,16 @@ test('a message is written by hand and read at its offset; what lacks its acknow
   await page.goto(`${running.origin}/cluster`)
   const flight = page.getByTestId('in-flight')
   for (let round = 0; round < 2; round++) {
-    await expect(flight).toContainText('1 prepared')
+    await expect(flight).toContainText('1 of 32 prepared, 0 of 64 queued')
+    await expect(flight.getByTestId('pipeline-slots')).toHaveAccessibleName(
+      /^1 of 32 slots taken: op \d+ acknowledged by node-0$/,
+    )
     await expect(flight.getByRole('row').nth(1)).toContainText('waits')
     await expect(flight.getByRole('row').nth(1).getByLabel('acknowledged')).toHaveCount(1)
     if (round === 0) await page.reload()
   }
   expect((await running.post('/api/links/all/all/release', { name: 'acks' })).status).toBe(200)
-  await expect(flight).toContainText('0 prepared')
+  await expect(flight).toContainText('0 of 32 prepared')
   await answer
 })
 

@@ -295,6 +295,8 @@ export interface GroupSnapshot {
     readonly quorum: boolean
   }[]
   readonly requestQueue: number
+  /** How many prepares may be in flight, and how many requests may wait behind them. */
+  readonly depths: { readonly prepares: number; readonly requests: number }
   readonly votes: {
     readonly startViewChange: readonly ReplicaId[]
     readonly doViewChange: readonly {

@@ -31,6 +31,7 @@ export const snapshotOf = (s: GroupState): GroupSnapshot => ({
     quorum,
   })),
   requestQueue: s.requestQueue.length,
+  depths: { prepares: s.config.prepareDepth, requests: s.config.requestDepth },
   votes: {
     startViewChange: setMembers(s.svcFrom),
     doViewChange: s.dvcs

@@ -34,6 +34,7 @@ export function groupJson(
     probeAttempts: of.probeAttempts,
     quorums: { ...of.quorums },
     requestQueue: of.requestQueue,
+    depths: { ...of.depths },
     pipeline: pipeline.map(entry => ({
       op: entry.op.toString(),
       checksum: hex(entry.checksum),

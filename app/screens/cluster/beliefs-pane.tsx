@@ -1,10 +1,10 @@
 /** Who believes what: rows are reporters, and nothing is averaged. Below, the votes or the pipeline of the chosen group. */
 import type { BeliefMatrix, BeliefRow } from '../../../shared/inspection/belief.ts'
-import { beliefMatrix, primaryOf, replicaIds } from '../../../shared/inspection/belief.ts'
+import { beliefMatrix, livenessOf, primaryOf, replicaIds } from '../../../shared/inspection/belief.ts'
 import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
 import type { ClusterView } from '../../../shared/inspection/view.ts'
 import { groupName } from '../../names.ts'
-import { useNowSeconds } from '../../ui/age.tsx'
+import { Age, useNowSeconds } from '../../ui/age.tsx'
 import { ageText, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
@@ -12,12 +12,14 @@ import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { beliefLook, livenessWord } from '../../ui/states.ts'
 import { TableSave } from '../../ui/table-save.tsx'
+import { prepared, queued } from './pipeline.ts'
+import { PipelineSlots } from './pipeline-slots.tsx'
 
-export function BeliefsPane(props: {
-  view: ClusterView
-  group: string
-  details: ReadonlyMap<number, { readonly group: GroupSnapshotJson; readonly atMs: number }>
-}) {
+type Details = ReadonlyMap<number, { readonly group: GroupSnapshotJson; readonly atMs: number }>
+/** Prepares that are listed; the slots above show all. */
+const SHOWN_MAX = 4
+
+export function BeliefsPane(props: { view: ClusterView; group: string; details: Details }) {
   const now = useNowSeconds()
   const matrix = beliefMatrix(props.view, props.group, now)
   return (
@@ -125,16 +127,12 @@ function Disagreements({ matrix }: { matrix: BeliefMatrix }) {
 }
 
 /** Votes while a view change runs, with their thresholds; otherwise what the primary has in flight. */
-function Votes(props: {
-  view: ClusterView
-  group: string
-  details: ReadonlyMap<number, { readonly group: GroupSnapshotJson }>
-}) {
+function Votes(props: { view: ClusterView; group: string; details: Details }) {
   const ids = replicaIds(props.view)
   const changing = [...props.details].filter(([, detail]) => detail.group.status === 'view_change')
   const top = changing.sort((a, b) => b[1].group.view - a[1].group.view)[0]
   if (!top) return <Pipeline {...props} />
-  const [collector, { group }] = top
+  const [collector, { group, atMs }] = top
   const candidate = ids.length > 0 ? group.view % ids.length : 0
   const votes = new Map(group.votes.doViewChange.map(vote => [vote.replica, vote]))
   return (
@@ -148,6 +146,7 @@ function Votes(props: {
           SVC <b>{group.votes.startViewChange.length}</b>, DVC <b>{group.votes.doViewChange.length}</b> of{' '}
           {group.quorums.viewChange}
         </span>
+        <Age atMs={atMs} />
         <TableSave
           name="votes"
           rows={ids}
@@ -212,17 +211,15 @@ function Votes(props: {
   )
 }
 
-function Pipeline(props: {
-  view: ClusterView
-  group: string
-  details: ReadonlyMap<number, { readonly group: GroupSnapshotJson }>
-}) {
+function Pipeline(props: { view: ClusterView; group: string; details: Details }) {
   // Whom the live majority says: a dead node goes on saying that it leads.
   const verdict = primaryOf(props.view, props.group, useNowSeconds())
   const leader = verdict.kind === 'primary' ? verdict.node : undefined
   const ids = replicaIds(props.view)
-  const group = leader === undefined ? undefined : props.details.get(leader)?.group
-  const shown = group?.pipeline.slice(0, 4) ?? []
+  const detail = leader === undefined ? undefined : props.details.get(leader)
+  const group = detail?.group
+  const shown = group?.pipeline.slice(0, SHOWN_MAX) ?? []
+  const more = (group?.pipeline.length ?? 0) - shown.length
   return (
     <div data-testid="in-flight">
       <div className="pane-head sub">
@@ -230,12 +227,7 @@ function Pipeline(props: {
         <span className="label">
           {leader === undefined ? 'nobody leads' : `${groupName(props.group)}, by node-${leader}, its primary`}
         </span>
-        {group && (
-          <span className="push small ink-1">
-            <b>{group.pipeline.length}</b> prepared, <b>{group.requestQueue}</b> queued, quorum{' '}
-            <b>{group.quorums.replication}</b>
-          </span>
-        )}
+        {detail && <Age atMs={detail.atMs} push />}
         {group && shown.length > 0 && (
           <TableSave
             name="in flight"
@@ -250,6 +242,14 @@ function Pipeline(props: {
           />
         )}
       </div>
+      {group && (
+        <>
+          <p className="in-flight-line small">
+            <b>{prepared(group)}</b> prepared, <b>{queued(group)}</b> queued, quorum <b>{group.quorums.replication}</b>
+          </p>
+          <PipelineSlots group={group} ids={ids} />
+        </>
+      )}
       {shown.length > 0 ? (
         <table className="table">
           <thead>
@@ -284,6 +284,11 @@ function Pipeline(props: {
                 <td>{entry.quorum ? 'reached' : 'waits'}</td>
               </tr>
             ))}
+            {more > 0 && (
+              <tr>
+                <td colSpan={ids.length + 2}>{grouped(more)} younger ones wait behind these</td>
+              </tr>
+            )}
           </tbody>
         </table>
       ) : (
@@ -305,6 +310,7 @@ const TAIL = 6
 function LogTail(props: { view: ClusterView; group: string }) {
   const group = props.view.groups.get(props.group)
   const ids = replicaIds(props.view)
+  const now = useNowSeconds()
   if (!group || group.replicas.size === 0) return null
   let head = 0n
   for (const cell of group.replicas.values()) if (cell.op > head) head = cell.op
@@ -328,7 +334,7 @@ function LogTail(props: { view: ClusterView; group: string }) {
         {ids.map(id => {
           const cell = group.replicas.get(id)
           return (
-            <tr key={id} className={cell ? '' : 'old'}>
+            <tr key={id} className={cell && livenessOf(props.view.nodes.get(id), now) === 'live' ? '' : 'old'}>
               <th scope="row">node-{id}</th>
               {ops.map(op => {
                 const held = cell !== undefined && op <= cell.op

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { clusterView } from '../../../shared/inspection/testing/cluster-view.ts'
 import { METADATA } from '../../names.ts'
 import { comparePrefixes, invariantsOf, type ReportedLog } from './invariants.ts'
-import { clusterView } from '../../../shared/inspection/testing/cluster-view.ts'
 
 const log = (node: number, ops: Readonly<Record<number, string>>): ReportedLog => ({
   node,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { type Given, NOW, clusterView as view } from '../../../shared/inspection/testing/cluster-view.ts'
 import { EMPTY_VIEW } from '../../../shared/inspection/view.ts'
 import { METADATA } from '../../names.ts'
 import { situationOf } from './situation.ts'
-import { type Given, NOW, clusterView as view } from '../../../shared/inspection/testing/cluster-view.ts'
 
 describe('situationOf', () => {
   it('says that all is well only when every node is', () => {

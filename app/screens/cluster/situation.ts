@@ -9,11 +9,11 @@ import {
   type PrimaryVerdict,
   primaryOf,
   replicaIds,
-  type Standing,
   standingOf,
 } from '../../../shared/inspection/belief.ts'
-import { type ClusterView, msOf, type NodeView } from '../../../shared/inspection/view.ts'
+import type { ClusterView, NodeView } from '../../../shared/inspection/view.ts'
 import { groupName, METADATA } from '../../names.ts'
+import { byGravity, type Place, sentence, type Trouble, troubleOf, troubleWords } from '../../standing-words.ts'
 import { clockShort, count, duration, grouped } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
 
@@ -47,13 +47,20 @@ export function situationOf(
   if (verdict.kind === 'none') return noPrimary(view, groupId, label, verdict, ids, nowMs, timerOf)
   const others = [...view.groups.keys()].filter(id => id !== groupId && primaryOf(view, id, nowMs).kind === 'none')
   if (others.length > 0) return primaryElsewhere(view, others, verdict.node, label, nowMs)
-  const unwell = ids
-    .map(id => ({ id, standing: standingOf(view, groupId, id, nowMs) }))
-    .filter(item => item.standing.kind !== 'primary' && item.standing.kind !== 'healthy')
-    .sort((a, b) => WEIGHT[b.standing.kind] - WEIGHT[a.standing.kind])
-  const worst = unwell[0]
-  if (worst) return oneUnwell(view, label, worst.id, worst.standing, unwell.length, verdict, ids, nowMs)
+  const unwell: Unwell[] = []
+  for (const id of ids) {
+    const standing = standingOf(view, groupId, id, nowMs)
+    const trouble = troubleOf(view.nodes.get(id), standing)
+    if (trouble !== undefined) unwell.push({ id, trouble, group: groupId, standing })
+  }
+  unwell.sort((one, other) => byGravity(one.trouble, other.trouble))
+  if (unwell.length > 0) return oneUnwell(view, label, unwell, verdict, ids, nowMs)
   return allWell(view, groupId, label, verdict, ids, timerOf)
+}
+
+interface Unwell extends Place {
+  readonly id: number
+  readonly trouble: Trouble
 }
 
 /** Worse than any death: something was seen that may never be. */
@@ -85,19 +92,6 @@ export function disconnected(sinceMs: number, nowMs: number): NowWords {
     why: `What is shown is what was known at ${clockShort(sinceMs)}; the nodes run on without the console.`,
     next: 'The page reconnects by itself and asks for everything anew.',
   }
-}
-
-const WEIGHT: Readonly<Record<Standing['kind'], number>> = {
-  tombstoned: 9,
-  down: 8,
-  silent: 7,
-  paused: 6,
-  view_change: 5,
-  recovering: 4,
-  behind: 3,
-  unknown: 2,
-  healthy: 0,
-  primary: 0,
 }
 
 const isProcessAlive = (node: NodeView | undefined): boolean => {
@@ -218,105 +212,16 @@ function primaryElsewhere(
 function oneUnwell(
   view: ClusterView,
   label: string,
-  id: number,
-  standing: Standing,
-  howMany: number,
+  [worst, ...others]: readonly Unwell[],
   verdict: Extract<PrimaryVerdict, { kind: 'primary' }>,
   ids: readonly number[],
   nowMs: number,
 ): NowWords {
-  const process = view.nodes.get(id)?.process
-  const since = process && process.state !== 'running' ? ` for ${duration(nowMs - msOf(process.sinceWallUs))}` : ''
+  const { id, trouble } = worst!
+  const words = troubleWords(view, id, trouble, nowMs, worst)
   const serves = `node-${verdict.node} leads view ${verdict.view} with ${verdict.agreeing.length} of ${ids.length}; writes are served.`
-  const more = howMany > 1 ? ` ${count(howMany - 1, 'other node')} not well either.` : ''
-  const gap = standing.gap > 0n ? `${grouped(standing.gap)} ${standing.gap === 1n ? 'op' : 'ops'}` : ''
-  switch (standing.kind) {
-    case 'down':
-      return {
-        tone: 'bad',
-        glyph: process?.state === 'refused' ? 'refused' : 'down',
-        colour: 'danger',
-        label,
-        what: process?.state === 'refused' ? `node-${id} refused to boot.` : `node-${id} is down${since}.`,
-        why: `${process?.exit ? sentence(process.exit.meaning) : ''} ${serves}${more}`.trim(),
-        next: `Start node-${id}: it reads its disk, asks for the view and fetches what it missed.`,
-      }
-    case 'paused':
-      return {
-        tone: 'change',
-        glyph: 'stopped',
-        colour: 'change',
-        label,
-        what: `node-${id} is paused${since}.`,
-        why: `SIGSTOP holds it; its memory is intact. ${serves}${more}`,
-        next: `Resume node-${id} and it catches up from its peers.`,
-      }
-    case 'silent':
-      if (process?.state === 'starting') {
-        return {
-          tone: 'recover',
-          glyph: 'recover',
-          colour: 'recover',
-          label,
-          what: `node-${id} is starting${since}.`,
-          why: `It reads its data directory back before it speaks. ${serves}`,
-          next: 'Then it asks its peers for the view and for the ops it missed.',
-        }
-      }
-      return {
-        tone: 'bad',
-        glyph: 'unknown',
-        colour: 'none',
-        label,
-        what: `node-${id} does not answer.`,
-        why: `Its process runs, and it was not heard for ${duration(nowMs - (view.nodes.get(id)?.heardMs ?? nowMs))}. ${serves}`,
-        next: 'What is shown of it is old until it speaks again.',
-      }
-    case 'recovering':
-    case 'behind':
-      return {
-        tone: 'recover',
-        glyph: 'recover',
-        colour: 'recover',
-        label,
-        what:
-          standing.kind === 'recovering'
-            ? `node-${id} recovers${gap ? `, ${gap} behind` : ''}.`
-            : `node-${id} is behind${gap ? ` by ${gap}` : ''}.`,
-        why: `It must not vote or lead on what it has not. ${serves}`,
-        next: `It asks its peers for the missing ops until the gap is closed.${more}`,
-      }
-    case 'view_change':
-      return {
-        tone: 'change',
-        glyph: 'change',
-        colour: 'change',
-        label,
-        what: `node-${id} is in a view change of its own.`,
-        why: serves,
-        next: 'It joins the served view when it hears of it.',
-      }
-    case 'tombstoned':
-      return {
-        tone: 'bad',
-        glyph: 'refused',
-        colour: 'danger',
-        label,
-        what: `node-${id} refuses this group.`,
-        why: `${sentence(standing.words)} ${serves}`,
-        next: 'See its boot steps for what it found on disk.',
-      }
-    default:
-      return {
-        tone: 'plain',
-        glyph: 'unknown',
-        colour: 'none',
-        label,
-        what: `node-${id} has not been heard yet.`,
-        why: serves,
-        next: 'It appears with its first report.',
-      }
-  }
+  const more = others.length > 0 ? `${count(others.length, 'other node')} not well either.` : ''
+  return { ...words, label, why: [words.why, serves, more].filter(Boolean).join(' ') }
 }
 
 function allWell(
@@ -351,10 +256,4 @@ function allWell(
         ? 'A heartbeat from the primary keeps the backups quiet.'
         : `Heartbeat due in ${duration(beat)}${least === undefined ? '' : `; a backup would doubt after ${duration(least)}`}.`,
   }
-}
-
-const sentence = (words: string): string => {
-  // A node's name is written as it is.
-  const text = words.startsWith('node-') ? words : words.charAt(0).toUpperCase() + words.slice(1)
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }

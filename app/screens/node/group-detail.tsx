@@ -13,9 +13,11 @@ import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { TableExport } from '../../ui/table-export.tsx'
 import { Pair } from '../cluster/nodes-pane.tsx'
+import { prepared, queued } from '../cluster/pipeline.ts'
+import { PipelineSlots } from '../cluster/pipeline-slots.tsx'
 import { TransferLine } from '../cluster/transfer.tsx'
 
-export function GroupDetail(props: { id: number; group: string; node: NodeView }) {
+export function GroupDetail(props: { id: number; group: string; node: NodeView; ids: readonly number[] }) {
   const running = props.node.process?.state === 'running'
   const answer = useQuery({ ...queries.group(props.id, props.group), enabled: running })
   const said = answer.data?.group.group === props.group ? answer.data : undefined
@@ -77,10 +79,10 @@ export function GroupDetail(props: { id: number; group: string; node: NodeView }
         {group.transfer && <TransferLine of={group.transfer} />}
         <div className="nd-grid">
           <Numbers group={group} />
-          <Timers group={group} takenMs={takenMs} />
+          <Timers group={group} takenMs={takenMs} runs={running} />
         </div>
         <VoteTable group={group} />
-        <PipelineTable group={group} />
+        <PipelineTable group={group} ids={props.ids} />
       </StaleArea>
     </Scroll>
   )
@@ -117,7 +119,7 @@ function Numbers({ group }: { group: GroupSnapshotJson }) {
       )}
       <dt>in flight, queued</dt>
       <dd>
-        {group.pipeline.length}, {group.requestQueue}
+        {prepared(group)}, {queued(group)}
       </dd>
       <dt>quorums</dt>
       <dd className="t">
@@ -133,12 +135,13 @@ function Numbers({ group }: { group: GroupSnapshotJson }) {
   )
 }
 
-function Timers({ group, takenMs }: { group: GroupSnapshotJson; takenMs: number }) {
+/** What is left of each timer: by now while its process runs, and as it last said once it does not. */
+function Timers({ group, takenMs, runs }: { group: GroupSnapshotJson; takenMs: number; runs: boolean }) {
   const now = useNowSeconds()
   return (
     <ul className="timers" aria-label="Timers">
       {group.timers.map(timer => {
-        const left = Math.max(0, timer.remainingMs - Math.max(0, now - takenMs))
+        const left = runs ? Math.max(0, timer.remainingMs - Math.max(0, now - takenMs)) : timer.remainingMs
         return (
           <li key={timer.name} className={timer.ticking ? undefined : 'off'}>
             <span>{timer.name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)}</span>
@@ -165,8 +168,9 @@ function VoteTable({ group }: { group: GroupSnapshotJson }) {
       <div className="pane-head sub">
         <h3>Votes it has counted</h3>
         <span className="label">
-          StartViewChange {votes.startViewChange.length}, DoViewChange {votes.doViewChange.length}; a view change needs{' '}
-          {quorums.viewChange}
+          for view {group.view}
+          {group.status === 'view_change' ? '' : ', which has begun'}: StartViewChange {votes.startViewChange.length},
+          DoViewChange {votes.doViewChange.length} of {quorums.viewChange} that are needed
           {votes.parked ? '; merged, waits for repair' : ''}
         </span>
         {voters.length > 0 && (
@@ -199,6 +203,7 @@ function VoteTable({ group }: { group: GroupSnapshotJson }) {
             <tr>
               <th scope="col">Voter</th>
               <th scope="col">StartViewChange</th>
+              <th scope="col">DoViewChange</th>
               <th scope="col" className="n">
                 log_view
               </th>
@@ -217,7 +222,8 @@ function VoteTable({ group }: { group: GroupSnapshotJson }) {
                 <tr key={replica}>
                   <th scope="row">node-{replica}</th>
                   <td>{votes.startViewChange.includes(replica) ? 'counted' : 'none'}</td>
-                  <td className="n">{vote?.logView ?? 'no vote'}</td>
+                  <td>{vote ? 'counted' : 'none'}</td>
+                  <td className="n">{vote?.logView ?? ''}</td>
                   <td className="n">{vote ? grouped(vote.op) : ''}</td>
                   <td className="n">{vote ? grouped(vote.commit) : ''}</td>
                 </tr>
@@ -230,7 +236,7 @@ function VoteTable({ group }: { group: GroupSnapshotJson }) {
   )
 }
 
-function PipelineTable({ group }: { group: GroupSnapshotJson }) {
+function PipelineTable({ group, ids }: { group: GroupSnapshotJson; ids: readonly number[] }) {
   return (
     <>
       <div className="pane-head sub">
@@ -252,6 +258,7 @@ function PipelineTable({ group }: { group: GroupSnapshotJson }) {
           />
         )}
       </div>
+      <PipelineSlots group={group} ids={ids} />
       {group.pipeline.length === 0 ? (
         <p className="note micro">Empty: nothing waits for an acknowledgement here.</p>
       ) : (

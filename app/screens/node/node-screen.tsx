@@ -9,7 +9,7 @@ import { shown } from '../../data/store.ts'
 import { byGroup, groupName, METADATA, pathName } from '../../names.ts'
 import type { Search } from '../../search.ts'
 import { Age, StaleArea, useNowSeconds } from '../../ui/age.tsx'
-import { bytesShort, count, duration, grouped, timestamp, visible } from '../../ui/format.ts'
+import { bytesShort, clockShort, count, duration, grouped, timestamp, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
@@ -107,7 +107,7 @@ export default function NodeScreen() {
             ))}
           </div>
           <div className="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`}>
-            {tab === 'status' && <GroupDetail id={id} group={group} node={node} />}
+            {tab === 'status' && <GroupDetail id={id} group={group} node={node} ids={replicaIds(view)} />}
             {tab === 'boot' && <BootTab id={id} node={node} />}
             {tab === 'wal' && <WalTab id={id} node={node} />}
             {tab === 'disk' && <DiskTab id={id} />}
@@ -157,7 +157,9 @@ function ProcessPane({ node, id }: { node: NodeView; id: number }) {
           <dt>inspection port</dt>
           <dd>{process?.ports?.inspection ?? snapshot?.ports.inspection ?? 'none'}</dd>
           <dt>started</dt>
-          <dd>{snapshot ? `${duration(Math.max(0, now - msOf(snapshot.startedWallUs)))} ago` : '?'}</dd>
+          <dd>
+            {snapshot ? startedWords(msOf(snapshot.startedWallUs), process?.pid === null ? undefined : now) : '?'}
+          </dd>
           <dt>memory</dt>
           <dd>{snapshot ? bytesShort(snapshot.memoryBytes) : '?'}</dd>
           <dt>disk threads</dt>
@@ -193,6 +195,10 @@ function ProcessPane({ node, id }: { node: NodeView; id: number }) {
     </Pane>
   )
 }
+
+/** Of a process that is gone, only when it began: how long ago says nothing of how long it ran. */
+const startedWords = (atMs: number, nowMs: number | undefined): string =>
+  `${clockShort(atMs)}${nowMs === undefined ? '' : `, ${duration(Math.max(0, nowMs - atMs))} ago`}`
 
 function GroupList(props: { view: ClusterView; id: number; group: string; onGroup: (group: string) => void }) {
   const { view, id } = props

@@ -20,19 +20,19 @@ describe('the first sentence of a node', () => {
   it('says why its process does not serve, and what brings it back', () => {
     expect(said(1, [{}, { state: 'stopped', exit: 'killed by SIGKILL' }, {}])).toEqual({
       tone: 'bad',
-      words: expect.stringMatching(/node-1 is down for 5\.0 s\. killed by SIGKILL Start it/),
+      words: expect.stringMatching(/node-1 is down for 5\.0 s\. Killed by SIGKILL\. Start node-1/),
     })
     expect(said(1, [{}, { state: 'paused' }, {}])).toMatchObject({ tone: 'change' })
     expect(said(1, [{}, { state: 'starting' }, {}]).words).toMatch(/is starting.*majority of 2/)
     expect(said(1, [{}, { state: 'refused', exit: 'slot A is corrupt' }, {}]).words).toMatch(
-      /refused to boot\. slot A is corrupt Nothing was written/,
+      /refused to boot\. Slot A is corrupt\. Nothing was written/,
     )
   })
 
   it('never calls a node well that is behind, or that does not answer', () => {
     expect(said(2, [{}, {}, { cell: { commitMin: 4n } }])).toEqual({
       tone: 'recover',
-      words: expect.stringMatching(/node-2 is not well in 1 group of 1.*neither votes nor leads/),
+      words: expect.stringMatching(/node-2 is not well in 1 group of 1.*must not vote or lead/),
     })
     expect(said(2, [{}, {}, { heardMs: NOW - 60_000 }])).toMatchObject({
       tone: 'bad',

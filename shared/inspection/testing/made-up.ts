@@ -34,6 +34,7 @@ export const metadataOf = (changes: Partial<GroupSnapshotJson> = {}): GroupSnaps
   quorums: { replication: 2, viewChange: 2, nack: 2 },
   pipeline: [],
   requestQueue: 0,
+  depths: { prepares: 32, requests: 64 },
   votes: { startViewChange: [], doViewChange: [], parked: false },
   timers: [],
   ...changes,
