@@ -6,6 +6,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { grouped, visible } from './format.ts'
 import { Scroll } from './scroll.tsx'
+import { Spacer } from './spacer.tsx'
 import { type ExportColumn, TableFoot } from './table-export.tsx'
 
 const ROWS_PLAIN = 100
@@ -33,8 +34,9 @@ export interface DataTableProps<R> {
   readonly columns: readonly Column<R>[]
   readonly rowKey: (row: R) => string
   readonly empty: ReactNode
-  /** Key of the selected row, and what a choice does; the first column then holds the button. */
+  /** Key of the row that is marked. */
   readonly selected?: string | undefined
+  /** What a choice does; the first column then holds the button. */
   readonly onSelect?: (row: R) => void
   readonly rowClass?: (row: R) => string | undefined
   /** What a row is found by, beside its words. */
@@ -54,11 +56,15 @@ export function DataTable<R>(props: DataTableProps<R>) {
     getScrollElement: () => box.current,
     estimateSize: () => ROW_PX,
     overscan: 12,
+    // The head stands in the way: a row that is scrolled to must not lie below the edge by its height.
+    scrollPaddingEnd: ROW_PX,
   })
   const chosen = props.selected === undefined ? -1 : rows.findIndex(row => props.rowKey(row) === props.selected)
+  // Before the box has been measured no row is drawn, and there is nothing to scroll.
+  const measured = many && virtual.getVirtualItems().length > 0
   useEffect(() => {
-    if (many && chosen >= 0) virtual.scrollToIndex(chosen, { align: 'auto' })
-  }, [many, chosen, virtual])
+    if (measured && chosen >= 0) virtual.scrollToIndex(chosen, { align: 'auto' })
+  }, [measured, chosen, virtual])
   const foot = <TableFoot name={name} rows={rows} columns={props.fileColumns ?? columns.filter(inFile)} />
   if (rows.length === 0)
     return (
@@ -89,7 +95,7 @@ export function DataTable<R>(props: DataTableProps<R>) {
             </tr>
           </thead>
           <tbody>
-            {before > 0 && <Spacer columns={columns.length} height={before} />}
+            <Spacer height={before} />
             {drawn.map((row, at) => {
               const key = props.rowKey(row)
               const picked = key === props.selected
@@ -98,7 +104,7 @@ export function DataTable<R>(props: DataTableProps<R>) {
                 <tr
                   key={key}
                   aria-rowindex={(many ? items[at]!.index : at) + 2}
-                  aria-selected={props.onSelect ? picked : undefined}
+                  aria-selected={props.onSelect || picked ? picked : undefined}
                   className={classes || undefined}
                   onClick={props.onSelect && (() => props.onSelect!(row))}
                   {...props.rowData?.(row)}
@@ -127,7 +133,7 @@ export function DataTable<R>(props: DataTableProps<R>) {
                 </tr>
               )
             })}
-            {after > 0 && <Spacer columns={columns.length} height={after} />}
+            <Spacer height={after} />
           </tbody>
         </table>
       </Scroll>
@@ -137,14 +143,6 @@ export function DataTable<R>(props: DataTableProps<R>) {
 }
 
 const inFile = <R,>(column: Column<R>): column is Column<R> & ExportColumn<R> => column.data !== undefined
-
-function Spacer(props: { columns: number; height: number }) {
-  return (
-    <tr className="spacer">
-      <td colSpan={props.columns} style={{ height: props.height }} />
-    </tr>
-  )
-}
 
 const asText = (value: ReturnType<ExportColumn<unknown>['data']>): string =>
   value === null || value === undefined

@@ -14,6 +14,7 @@ import { count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { Spacer } from '../../ui/spacer.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState, verdictLook } from '../../ui/states.ts'
 import { TableExport } from '../../ui/table-export.tsx'
@@ -92,11 +93,7 @@ export default function GroupsPane(props: { view: ClusterView; group: string; on
             </tr>
           </thead>
           <tbody>
-            {before > 0 && (
-              <tr className="spacer">
-                <td colSpan={99} style={{ height: before }} />
-              </tr>
-            )}
+            <Spacer height={before} />
             {items.map(item => {
               const group = groups[item.index]!
               return (
@@ -112,11 +109,7 @@ export default function GroupsPane(props: { view: ClusterView; group: string; on
                 />
               )
             })}
-            {after > 0 && (
-              <tr className="spacer">
-                <td colSpan={99} style={{ height: after }} />
-              </tr>
-            )}
+            <Spacer height={after} />
           </tbody>
         </table>
       </Scroll>

@@ -10,6 +10,7 @@ import { Age } from '../../ui/age.tsx'
 import { bytes, grouped, timestamp } from '../../ui/format.ts'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { Spacer } from '../../ui/spacer.tsx'
 import { TableExport } from '../../ui/table-export.tsx'
 
 const ROW = 26
@@ -92,11 +93,7 @@ export function WalTab({ id, node }: { id: number; node: NodeView }) {
             </tr>
           </thead>
           <tbody>
-            {before > 0 && (
-              <tr className="spacer">
-                <td colSpan={8} style={{ height: before }} />
-              </tr>
-            )}
+            <Spacer height={before} />
             {items.map(item => {
               const entry = entries[item.index]!
               const older = entries[item.index + 1]
@@ -120,11 +117,7 @@ export function WalTab({ id, node }: { id: number; node: NodeView }) {
                 </tr>
               )
             })}
-            {after > 0 && (
-              <tr className="spacer">
-                <td colSpan={8} style={{ height: after }} />
-              </tr>
-            )}
+            <Spacer height={after} />
           </tbody>
         </table>
       )}

@@ -81,7 +81,9 @@ function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesS
         <span className="push row">
           <span className="state small">
             <Glyph name={good ? 'ok' : 'fail'} state={good ? 'ok' : 'danger'} />
-            {VERDICTS[batch.verdict]}
+            <span title={good ? VERDICTS.valid : batch.problem?.message}>
+              {good ? 'agrees' : VERDICTS[batch.verdict]}
+            </span>
           </span>
           <Segmented
             name="Show"
@@ -158,12 +160,24 @@ function Chosen({ state, batch }: { state: PartitionScreenState; batch: BatchesS
       )}
       {!good && (
         <p className="note micro">
-          A checksum covers the whole range: it says that something in these bytes differs, and cannot say which byte.
+          {batch.problem && <span data-testid="batch-problem">{problemWords(batch.problem)} </span>}A checksum covers
+          the whole range: it says that something in these bytes differs, and cannot say which byte.
         </p>
       )}
     </Pane>
   )
 }
+function problemWords({
+  message,
+  stored,
+  computed,
+}: NonNullable<BatchesSnapshot['batches'][number]['problem']>): string {
+  const said = `${message.charAt(0).toUpperCase()}${message.slice(1)}`
+  return stored === undefined || computed === undefined
+    ? `${said}.`
+    : `${said}: stored ${stored}, computed ${computed}.`
+}
+
 /** Fields that reach into a page, counted from its first byte; a field that began before it keeps only what is in it. */
 export function fieldsIn(fields: readonly ByteField[], first: number, size: number): ByteField[] {
   return fields.flatMap(field => {

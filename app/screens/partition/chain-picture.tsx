@@ -5,8 +5,10 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 import type { BatchesSnapshot, IndexSnapshot, PartitionSnapshot } from '../../../shared/inspection/snapshots.ts'
 import { chainLayout, lensMarks, lensX, niceTicks } from '../../geometry/chain.ts'
+import type { IndexEntry } from '../../geometry/lookup.ts'
 import { bytes, bytesShort, count, grouped } from '../../ui/format.ts'
 import type { Look } from '../../ui/states.ts'
+import type { OffsetPlace } from './offset-place.ts'
 
 type Batch = BatchesSnapshot['batches'][number]
 
@@ -23,6 +25,14 @@ export interface ChainPictureProps {
   readonly chosen: number
   readonly segment: string
   readonly index: IndexSnapshot | undefined
+  /** An offset that is looked up, with its floor and what a read scans from there. */
+  readonly lookup?:
+    | {
+        readonly offset: bigint
+        readonly floor: IndexEntry
+        readonly place: Extract<OffsetPlace, { kind: 'found' }>
+      }
+    | undefined
   readonly lens: { readonly from: number; readonly span: number }
   readonly batch: number | undefined
   readonly onSegment: (startOffset: string) => void
@@ -30,10 +40,13 @@ export interface ChainPictureProps {
 }
 
 const LEFT = 86
-const ROW = 24
-const ROW_GAP = 6
+const ROW = 22
+const ROW_GAP = 4
 const HEAD = 22
-const BATCH_HEIGHT = 30
+const BATCH_HEIGHT = 27
+const BATCH_GAP = 5
+/** Half of the line of the index, with room for the words over it and the scan under it. */
+const INDEX_ROOM = 22
 /** A batch narrower than this shares a bar with its neighbours. */
 const MARK_MIN = 3
 /** Width of one digit of the data face at 11 px. */
@@ -57,11 +70,11 @@ export function ChainPicture(props: ChainPictureProps) {
     props.segment,
   )
   const chainBottom = HEAD + props.nodes.length * (ROW + ROW_GAP)
-  const lensTop = chainBottom + 34
-  const indexY = lensTop + 26
-  const rowsTop = indexY + 26
-  const rowsBottom = rowsTop + props.nodes.length * (BATCH_HEIGHT + 8)
-  const height = rowsBottom + 24
+  const lensTop = chainBottom + 22
+  const indexY = lensTop + INDEX_ROOM + 2
+  const rowsTop = indexY + INDEX_ROOM
+  const rowsBottom = rowsTop + props.nodes.length * (BATCH_HEIGHT + BATCH_GAP)
+  const height = rowsBottom + 20
   const column = layout.columns.find(item => item.startOffset === props.segment)
   const { from, span } = props.lens
   return (
@@ -125,9 +138,9 @@ export function ChainPicture(props: ChainPictureProps) {
         <text className="s l" x={6} y={indexY + 14}>
           24 B each
         </text>
-        <IndexMarks index={props.index} lens={props.lens} y={indexY} right={right} bottom={rowsBottom} />
+        <IndexMarks index={props.index} lookup={props.lookup} lens={props.lens} y={indexY} right={right} />
         {props.nodes.map((node, row) => (
-          <BatchRow key={node.id} {...props} node={node} y={rowsTop + row * (BATCH_HEIGHT + 8)} right={right} />
+          <BatchRow key={node.id} {...props} node={node} y={rowsTop + row * (BATCH_HEIGHT + BATCH_GAP)} right={right} />
         ))}
         <text className="s l" x={6} y={rowsBottom + 16}>
           byte position
@@ -335,27 +348,70 @@ function LensLines(props: {
 
 function IndexMarks(props: {
   index: IndexSnapshot | undefined
+  lookup: ChainPictureProps['lookup']
   lens: { from: number; span: number }
   y: number
   right: number
-  bottom: number
 }) {
-  const { index, lens, y, right } = props
+  const { index, lookup, lens, y, right } = props
+  const floor = lookup?.floor
   const entries = (index?.entries ?? []).filter(
     entry => entry.positionBytes >= lens.from && entry.positionBytes < lens.from + lens.span,
   )
   const step = Math.max(1, Math.ceil(entries.length / 400))
   let wordsEnd = LEFT
+  const place = (position: number): number =>
+    Math.min(right, Math.max(LEFT, lensX(position, lens.from, lens.span, LEFT, right)))
+  const shown = floor && floor.positionBytes >= lens.from && floor.positionBytes < lens.from + lens.span
+  const said = lookup
+    ? `${grouped(lookup.floor.number)}: ${grouped(lookup.floor.offset)}, the floor of ${grouped(lookup.offset)}`
+    : ''
+  const floorX = shown ? place(floor.positionBytes) : LEFT
+  // Where there is no room behind the entry, its words end at it.
+  const turned = floorX + said.length * DIGIT + 12 > right
+  const floorWords = !shown
+    ? { from: Number.POSITIVE_INFINITY, end: Number.NEGATIVE_INFINITY }
+    : turned
+      ? { from: floorX - said.length * DIGIT - 12, end: floorX }
+      : { from: floorX, end: floorX + said.length * DIGIT + 12 }
   return (
     <>
       <path className="rule" d={`M${LEFT} ${y}H${right}`} />
+      {lookup && (
+        <ScanMark
+          lookup={lookup}
+          from={place(lookup.place.fromBytes)}
+          end={place(scanEnd(lookup))}
+          y={y}
+          right={right}
+        />
+      )}
+      {shown && (
+        <g data-testid="floor-mark">
+          <title>
+            entry {floor.number}, the floor of {grouped(lookup.offset)}: offset {grouped(floor.offset)} at byte{' '}
+            {grouped(floor.positionBytes)}
+          </title>
+          <path className="entry floor" d={`M${floorX} ${y - 11}v22`} />
+          <circle className="entrydot" cx={floorX} cy={y} r={5} />
+          <text
+            className="d s b halo"
+            x={turned ? floorX - 4 : floorX + 4}
+            y={y - 12}
+            textAnchor={turned ? 'end' : 'start'}
+          >
+            {said}
+          </text>
+        </g>
+      )}
       {entries
-        .filter((_, position) => position % step === 0)
+        .filter((entry, position) => position % step === 0 && entry.number !== floor?.number)
         .map(entry => {
           const x = lensX(entry.positionBytes, lens.from, lens.span, LEFT, right)
           const words = `${grouped(entry.number)}: ${grouped(entry.offset)}`
-          const fits = x + 6 > wordsEnd && x + words.length * DIGIT + 12 < right
-          if (fits) wordsEnd = x + words.length * DIGIT + 16
+          const end = x + words.length * DIGIT + 16
+          const fits = x + 6 > wordsEnd && end - 4 < right && (end < floorWords.from || x > floorWords.end)
+          if (fits) wordsEnd = end
           return (
             <g key={entry.number}>
               <title>
@@ -371,12 +427,45 @@ function IndexMarks(props: {
             </g>
           )
         })}
-      {index && entries.length === 0 && (
+      {index && entries.length === 0 && !shown && (
         <text className="s l" x={LEFT + 8} y={y - 5}>
           {index.total === 0 ? 'no entry in this segment yet: one comes with each write' : 'no entry in this window'}
         </text>
       )}
     </>
+  )
+}
+
+const scanEnd = ({ place }: NonNullable<ChainPictureProps['lookup']>): number => place.fromBytes + place.scanBytes
+
+/** What a read goes through, to scale: from the floor to the end of the batch that holds the offset. */
+function ScanMark(props: {
+  lookup: NonNullable<ChainPictureProps['lookup']>
+  from: number
+  end: number
+  y: number
+  right: number
+}) {
+  const { from, end, y, right } = props
+  const { scanBytes, batches } = props.lookup.place
+  const words = `a read scans ${bytes(scanBytes)}${batches === undefined ? '' : `, ${count(batches, 'batch', 'batches')}`}`
+  const room = words.length * 6.2 + 8
+  return (
+    <g data-testid="scan-mark">
+      <title>{words}</title>
+      <path className="scan" d={`M${from} ${y + 8}v8M${from} ${y + 12}H${Math.max(from + 2, end)}m0 -4v8`} />
+      {end + room < right ? (
+        <text className="s l halo" x={end + 6} y={y + 16}>
+          {words}
+        </text>
+      ) : (
+        from - room > LEFT && (
+          <text className="s l halo" x={from - 6} y={y + 16} textAnchor="end">
+            {words}
+          </text>
+        )
+      )}
+    </g>
   )
 }
 
@@ -459,7 +548,7 @@ function BatchRow(props: ChainPictureProps & { node: ChainNode; y: number; right
             />
             {alone && mark.width > offset.length * DIGIT + 2 && (
               <text
-                className={`d s ${picked ? 'inv' : 'l'}`}
+                className={`d s ${picked ? 'inv' : bad ? 'k halo' : 'l'}`}
                 x={mark.x + mark.width / 2}
                 y={y + 19}
                 textAnchor="middle"

@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'react'
 import { chainDifference, type DifferenceKind } from '../../geometry/difference.ts'
 import { Age } from '../../ui/age.tsx'
+import { DataTable } from '../../ui/data-table.tsx'
 import { bytes, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
@@ -118,52 +119,59 @@ function Found({ sofar, longest, state }: { sofar: ComparedSoFar; longest: numbe
         )}
       </p>
       {difference && (
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Node</th>
-              <th scope="col" className="n">
-                base offset
-              </th>
-              <th scope="col" className="n">
-                messages
-              </th>
-              <th scope="col" className="n">
-                bytes
-              </th>
-              <th scope="col">Checksum</th>
-              <th scope="col">Verdict</th>
-            </tr>
-          </thead>
-          <tbody>
-            {difference.cells.map(({ node, batch }) => (
-              <tr key={node} data-testid={`differs-${node}`}>
-                <th scope="row">
-                  <button
-                    type="button"
-                    className="link"
-                    onClick={() =>
-                      change({
-                        node: String(node),
-                        seg: segment?.startOffset,
-                        batch: String(difference.positionBytes),
-                        from: String(Math.max(0, difference.positionBytes - state.lens.span / 2)),
-                        offset: undefined,
-                      })
-                    }
-                  >
-                    node-{node}
-                  </button>
-                </th>
-                <td className="n">{batch ? grouped(batch.baseOffset) : 'none'}</td>
-                <td className="n">{batch && grouped(batch.messages)}</td>
-                <td className="n">{batch && grouped(batch.lengthBytes)}</td>
-                <td className="num">{batch?.checksum}</td>
-                <td>{batch ? VERDICTS[batch.verdict as keyof typeof VERDICTS] : 'its log has ended'}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <DataTable
+          name="copies of the batch"
+          rows={difference.cells}
+          rowKey={({ node }) => String(node)}
+          rowData={({ node }) => ({ 'data-testid': `differs-${node}` })}
+          empty="No node holds it."
+          columns={[
+            {
+              id: 'node',
+              head: 'Node',
+              names: true,
+              data: ({ node }) => node,
+              cell: ({ node }) => (
+                <button
+                  type="button"
+                  className="link"
+                  onClick={() =>
+                    change({
+                      node: String(node),
+                      seg: segment?.startOffset,
+                      batch: String(difference.positionBytes),
+                      from: String(Math.max(0, difference.positionBytes - state.lens.span / 2)),
+                      offset: undefined,
+                    })
+                  }
+                >
+                  node-{node}
+                </button>
+              ),
+            },
+            {
+              id: 'baseOffset',
+              head: 'base offset',
+              align: 'n',
+              data: ({ batch }) => batch && BigInt(batch.baseOffset),
+              cell: ({ batch }) => (batch ? grouped(batch.baseOffset) : 'none'),
+            },
+            { id: 'messages', head: 'messages', align: 'n', data: ({ batch }) => batch?.messages },
+            { id: 'bytes', head: 'bytes', align: 'n', data: ({ batch }) => batch?.lengthBytes },
+            { id: 'checksum', head: 'Checksum', align: 'm', data: ({ batch }) => batch?.checksum },
+            {
+              id: 'verdict',
+              head: 'Verdict',
+              data: ({ batch }) => batch?.verdict,
+              cell: ({ batch }) =>
+                batch
+                  ? VERDICTS[batch.verdict as keyof typeof VERDICTS]
+                  : difference.kind === 'unreadable'
+                    ? 'nothing that is a batch'
+                    : 'its log has ended',
+            },
+          ]}
+        />
       )}
       {byte && <ByteRows byte={byte} />}
     </>

@@ -8,6 +8,7 @@ import { count, grouped, visible, wallMs } from '../../ui/format.ts'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { CONSUMER_VERDICTS, type ConsumerRow, consumerRows, standingOf } from './consumers.ts'
+import { earliestOf } from './offset-place.ts'
 import type { PartitionScreenState } from './use-partition.ts'
 
 export function ConsumersPane({ state }: { state: PartitionScreenState }) {
@@ -21,11 +22,9 @@ export function ConsumersPane({ state }: { state: PartitionScreenState }) {
     const file = row.files[ids.indexOf(node)]
     if (file?.offset === undefined || !chain?.group.offsets) return ''
     if (file.verdict !== 'valid' && file.verdict !== 'legacy') return ''
-    const first = chain.segments.reduce(
-      (least, { startOffset }) => (BigInt(startOffset) < least ? BigInt(startOffset) : least),
-      BigInt(chain.group.offsets.visible),
-    )
-    const found = standingOf(BigInt(file.offset), first, BigInt(chain.group.offsets.visible))
+    const end = BigInt(chain.group.offsets.visible)
+    const first = earliestOf(chain.segments) ?? end
+    const found = standingOf(BigInt(file.offset), first, end)
     switch (found.kind) {
       case 'at_end':
         return 'at the end'

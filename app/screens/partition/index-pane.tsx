@@ -1,120 +1,127 @@
 /** The sparse index of the segment: its entries in the lens, and what becomes of an offset that is looked up in it. */
+import type { IndexEntry } from '../../geometry/lookup.ts'
+import { DataTable } from '../../ui/data-table.tsx'
 import { bytes, count, grouped } from '../../ui/format.ts'
 import { Pane } from '../../ui/pane.tsx'
-import { Scroll } from '../../ui/scroll.tsx'
-import { TableExport } from '../../ui/table-export.tsx'
 import type { PartitionScreenState } from './use-partition.ts'
 
+const FILE_COLUMNS = [
+  { id: 'number', data: (entry: Entry) => entry.number },
+  { id: 'offset', data: (entry: Entry) => BigInt(entry.offset) },
+  { id: 'timestampUs', data: (entry: Entry) => (entry.timestamp === undefined ? null : BigInt(entry.timestamp)) },
+  { id: 'position', data: (entry: Entry) => entry.positionBytes },
+]
+type Entry = IndexEntry & { readonly timestamp?: string }
+
 export function IndexPane({ state }: { state: PartitionScreenState }) {
-  const { index, floor, offset, found, batches, segment, node, lens, chain } = state
-  const first = chain?.segments.reduce<bigint | undefined>(
-    (least, item) => (least === undefined || BigInt(item.startOffset) < least ? BigInt(item.startOffset) : least),
-    undefined,
-  )
-  const below = offset !== undefined && first !== undefined && offset < first
+  const { index, floor, segment, node, lens } = state
   const held = index?.startOffset === segment?.startOffset ? index : undefined
   const entries = held?.entries ?? []
   const near = entries.filter(entry => entry.positionBytes >= lens.from && entry.positionBytes < lens.from + lens.span)
   const before = entries.filter(entry => entry.positionBytes < lens.from).at(-1)
-  const shown = [...(before ? [before] : []), ...near].slice(-60)
-  const scan = floor && found ? found.positionBytes + found.lengthBytes - floor.entry.positionBytes : undefined
-  const scanned =
-    floor && found && batches
-      ? batches.batches.filter(
-          item => item.positionBytes >= floor.entry.positionBytes && item.positionBytes <= found.positionBytes,
-        ).length
-      : undefined
+  const shown = [...(before ? [before] : []), ...near]
+  // The floor is listed even where every n-th entry was read.
+  const listed: readonly Entry[] =
+    floor && held && !shown.some(entry => entry.number === floor.entry.number)
+      ? [floor.entry, ...shown].sort((a, b) => a.number - b.number)
+      : shown
   return (
     <Pane
       title="Index"
       label={`${count(held?.total ?? 0, 'entry', 'entries')}, ${bytes((held?.total ?? 0) * 24)} on node-${node}`}
       testId="index"
-      actions={
-        <span className="push">
-          <TableExport
-            name="index entries"
-            rows={entries}
-            columns={[
-              { id: 'number', data: entry => entry.number },
-              { id: 'offset', data: entry => BigInt(entry.offset) },
-              { id: 'timestampUs', data: entry => BigInt(entry.timestamp) },
-              { id: 'position', data: entry => entry.positionBytes },
-            ]}
-          />
-        </span>
-      }
     >
       <p className="note lookup" data-testid="lookup">
-        {offset === undefined ? (
-          'Type an offset above: it resolves to the last entry that is not beyond it.'
-        ) : below ? (
-          <>
-            <span className="num ink-1">{grouped(offset)}</span> is below the first offset that node-{node} holds,{' '}
-            <span className="num ink-1">{grouped(first ?? 0)}</span>.
-          </>
-        ) : floor === undefined ? (
-          <>
-            <span className="num ink-1">{grouped(offset)}</span> has no entry at or before it: a read scans from the
-            start of the segment.
-          </>
-        ) : (
-          <>
-            <span className="num ink-1">{grouped(offset)}</span> resolves to entry{' '}
-            <span className="num ink-1">{floor.entry.number}</span>, valid to{' '}
-            <span className="num ink-1">
-              {floor.validTo === undefined ? 'the end of the log' : grouped(floor.validTo)}
-            </span>
-            .{' '}
-            {found && scan !== undefined ? (
-              <>
-                A read scans <span className="num ink-1">{bytes(scan)}</span> in{' '}
-                {count(scanned ?? 1, 'batch', 'batches')} from byte{' '}
-                <span className="num ink-1">{grouped(floor.entry.positionBytes)}</span>.
-              </>
-            ) : (
-              'It lies in no batch on this disk.'
-            )}
-          </>
-        )}
+        <Words state={state} />
       </p>
-      <Scroll name="Index entries">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col" className="n">
-                #
-              </th>
-              <th scope="col" className="n">
-                offset
-              </th>
-              <th scope="col" className="n">
-                position
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(entry => (
-              <tr key={entry.number} aria-selected={entry.number === floor?.entry.number}>
-                <td className="n">{grouped(entry.number)}</td>
-                <td className="n">{grouped(entry.offset)}</td>
-                <td className="n">{grouped(entry.positionBytes)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        {held && held.matching > 0 && (
-          <p className="note micro" data-testid="index-shown">
-            Shown {grouped(shown.length)} of {grouped(held.matching)} in this window
-            {entries.length < held.matching &&
-              `; one in ${grouped(Math.ceil(held.matching / entries.length))} was read`}
-            {shown.length < held.matching && '. Narrow the window to see each'}.
-          </p>
-        )}
-        {index && index.trailingBytes > 0 && (
-          <p className="note micro">{bytes(index.trailingBytes)} at the end of the file are no whole entry.</p>
-        )}
-        {held?.total === 0 && <p className="note">No entry yet: each round of the flusher writes one.</p>}
-      </Scroll>
+      {held && (
+        <DataTable
+          name="index entries"
+          rows={listed}
+          rowKey={entry => String(entry.number)}
+          selected={floor && String(floor.entry.number)}
+          empty={held.total === 0 ? 'No entry yet: each round of the flusher writes one.' : 'No entry in this window.'}
+          columns={[
+            { id: 'number', head: '#', align: 'n', data: entry => entry.number },
+            { id: 'offset', head: 'offset', align: 'n', data: entry => BigInt(entry.offset) },
+            { id: 'position', head: 'position', align: 'n', data: entry => entry.positionBytes },
+          ]}
+          fileColumns={FILE_COLUMNS}
+        />
+      )}
+      {held && held.matching > 0 && (
+        <p className="note micro" data-testid="index-shown">
+          Shown {grouped(shown.length)} of {grouped(held.matching)} in this window
+          {entries.length < held.matching && `; one in ${grouped(Math.ceil(held.matching / entries.length))} was read`}
+          {shown.length < held.matching && '. Narrow the window to see each'}.
+        </p>
+      )}
+      {index && index.trailingBytes > 0 && (
+        <p className="note micro">{bytes(index.trailingBytes)} at the end of the file are no whole entry.</p>
+      )}
     </Pane>
   )
 }
+
+/** From the offset to what a read of it does, or why there is nothing to read. */
+function Words({ state }: { state: PartitionScreenState }) {
+  const { floor, offset, node, place } = state
+  if (offset === undefined || !place)
+    return 'Type an offset above: it resolves to the last entry that is not beyond it.'
+  const wanted = <Num of={offset} />
+  switch (place.kind) {
+    case 'below':
+      return (
+        <>
+          {wanted} is below the earliest offset that node-{node} holds, <Num of={place.earliest} />: it was removed, or
+          never here.
+        </>
+      )
+    case 'beyond':
+      return (
+        <>
+          {wanted} is beyond the end: the next message of node-{node} gets <Num of={place.next} />.
+        </>
+      )
+    case 'memory':
+      return (
+        <>
+          {wanted} is only in the memory of node-{node}: its files hold what is below <Num of={place.persisted} />.
+        </>
+      )
+    case 'gap':
+      return (
+        <>
+          {wanted} lies in a gap: no segment of node-{node} holds what is after <Num of={place.last} /> and before{' '}
+          <Num of={place.next} />. A read goes on there.
+        </>
+      )
+    default:
+      break
+  }
+  const scan =
+    place.kind === 'found' ? (
+      <>
+        A read scans <span className="num ink-1">{bytes(place.scanBytes)}</span>
+        {place.batches !== undefined && ` in ${count(place.batches, 'batch', 'batches')}`} from byte{' '}
+        <Num of={place.fromBytes} />.
+      </>
+    ) : place.kind === 'nowhere' ? (
+      'It lies in no batch on this disk.'
+    ) : (
+      'Its batch is not among those listed.'
+    )
+  return floor === undefined ? (
+    <>
+      {wanted} has no entry at or before it: a read scans from the start of the segment. {scan}
+    </>
+  ) : (
+    <>
+      {wanted} resolves to entry <Num of={floor.entry.number} />, valid to{' '}
+      <span className="num ink-1">{floor.validTo === undefined ? 'the end of the log' : grouped(floor.validTo)}</span>.{' '}
+      {scan}
+    </>
+  )
+}
+
+const Num = ({ of }: { of: bigint | number }) => <span className="num ink-1">{grouped(of)}</span>

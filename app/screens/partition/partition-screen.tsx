@@ -26,9 +26,12 @@ import { ChainTable } from './chain-table.tsx'
 import { ComparePane } from './compare-pane.tsx'
 import { ConsumersPane } from './consumers-pane.tsx'
 import { IndexPane } from './index-pane.tsx'
+import { clampSpan, SPAN_MAX, SPAN_MIN } from './lens.ts'
 import { MessagePane } from './message-pane.tsx'
+import { earliestOf } from './offset-place.ts'
 import { PollPane } from './poll-pane.tsx'
-import { type PartitionScreenState, SPAN_MAX, SPAN_MIN, usePartitionScreen } from './use-partition.ts'
+import { retentionWords } from './retention.ts'
+import { type PartitionScreenState, usePartitionScreen } from './use-partition.ts'
 import './partition.css'
 
 export default function PartitionScreen() {
@@ -183,8 +186,10 @@ function Figures({ state }: { state: PartitionScreenState }) {
     },
     { node, next: 0n },
   )
+  const earliest = chain && earliestOf(chain.segments)
   return (
     <div className="figs" data-testid="figures">
+      <Figure name="earliest" value={earliest?.toString()} />
       <Figure name={`node-${node}, next offset`} value={offsets?.next} />
       <Figure name="visible to" value={offsets?.visible} />
       <Figure name="on disk to" value={offsets?.persisted} />
@@ -193,16 +198,16 @@ function Figures({ state }: { state: PartitionScreenState }) {
       <Figure name="reserved to" value={chain?.reservation.reserved} />
       <Figure name={`furthest, node-${furthest.node}`} value={furthest.next.toString()} />
       <div className="flusher">
-        <span className="label">Flusher of node-{node}</span>
         <p>
+          <span className="label">Flusher</span>{' '}
           {chain ? (
             <>
               {chain.flusher.state}, {count(chain.flusher.rounds, 'round')},{' '}
-              {bytesShort(Number(BigInt(chain.flusher.journaledBytes) - BigInt(chain.flusher.persistedBytes)))} not yet
-              on disk;{' '}
+              {bytesShort(Number(BigInt(chain.flusher.journaledBytes) - BigInt(chain.flusher.persistedBytes)))} to
+              write;{' '}
               {chain.settings.enforceFsync
                 ? 'answers from disk'
-                : `answers from memory, writes at ${grouped(chain.settings.messagesRequiredToSave)} messages`}
+                : `answers from memory, writes at ${count(chain.settings.messagesRequiredToSave, 'message')}`}
             </>
           ) : (
             'no report'
@@ -211,6 +216,11 @@ function Figures({ state }: { state: PartitionScreenState }) {
         <p data-testid="descriptors">
           <span className="label">Open for polls</span> {descriptorWords(chain?.descriptors)}
         </p>
+        {chain && (
+          <p data-testid="retention">
+            <span className="label">Keeps</span> {retentionWords(chain)}
+          </p>
+        )}
       </div>
     </div>
   )
@@ -236,6 +246,7 @@ function Figure(props: { name: string; value: string | undefined }) {
 
 function ChainPane({ state }: { state: PartitionScreenState }) {
   const { search, change, ids, view, group, now, chains, node, segment, index, lists, lens, batch, following } = state
+  const { floor, place, offset } = state
   const own = chains.find(item => item.node === node)
   const table = search.table === '1'
   const nodes = ids.map(id => {
@@ -249,6 +260,7 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
       stale: livenessOf(view.nodes.get(id), now) !== 'live',
     }
   })
+  const damaged = nodes.some(({ batches }) => batches?.batches.some(({ verdict }) => verdict !== 'valid'))
   const hasSegments = chains.some(item => (item.data?.segments.length ?? 0) > 0)
   return (
     <Pane
@@ -272,6 +284,12 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
               <i className="k3" />
               missing here
             </span>
+            {damaged && (
+              <span className="state">
+                <i className="k4" />
+                checksum differs
+              </span>
+            )}
           </span>
           <Age atMs={own?.data ? msOf(own.data.reporter.takenWallUs) : undefined} by={`node-${node}`} push={false} />
           <button
@@ -286,6 +304,7 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
         </>
       }
     >
+      <Gone state={state} />
       <Figures state={state} />
       {own?.error && !own.data ? <Problem error={own.error} what={`node-${node} did not say what it holds`} /> : null}
       {chains.length > 0 && chains.every(item => item.loading) && <Skeleton what="the chain" rows={10} />}
@@ -297,6 +316,9 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
           chosen={node}
           segment={segment.startOffset}
           index={index?.startOffset === segment.startOffset ? index : undefined}
+          lookup={
+            floor && place?.kind === 'found' && offset !== undefined ? { offset, floor: floor.entry, place } : undefined
+          }
           lens={lens}
           batch={batch?.positionBytes}
           onSegment={start =>
@@ -322,7 +344,12 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
       )}
       {hasSegments && isEmpty(chains) && (
         <p className="note" data-testid="no-messages">
-          <b>No message yet.</b> The file is there and has no byte: write a message below, or start the load.
+          <b>
+            {chains.some(({ data }) => BigInt(data?.purge?.applied ?? 0) > 0n)
+              ? 'Purged, and no message since.'
+              : 'No message yet.'}
+          </b>{' '}
+          The file is there and has no byte: write a message below, or start the load.
         </p>
       )}
       <div className="underbar">
@@ -332,6 +359,22 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
       </div>
     </Pane>
   )
+}
+
+/** What the address names and is not there: said, and what is shown in its place. */
+function Gone({ state }: { state: PartitionScreenState }) {
+  const { gone, node, segment } = state
+  const words = [
+    gone.node !== undefined && `There is no node-${gone.node} in this cluster: node-${node} is looked through.`,
+    gone.segment !== undefined &&
+      `node-${node} has no segment ${grouped(gone.segment)}: removed, purged, or never there. ${segment ? `Segment ${grouped(segment.startOffset)} is shown.` : ''}`,
+    gone.batch !== undefined && `No batch begins at byte ${grouped(gone.batch)} of this segment on node-${node}.`,
+  ].filter(Boolean)
+  return words.length > 0 ? (
+    <p className="note" data-testid="gone">
+      {words.join(' ')}
+    </p>
+  ) : null
 }
 
 /** Every node that has answered says that it holds nothing, in files or in memory. */
@@ -349,7 +392,7 @@ function LensBar({ state, following }: { state: PartitionScreenState; following:
         seg: base,
         offset: undefined,
         from: String(Math.max(0, Math.min(Math.round(from), Math.max(0, longest - 1)))),
-        span: String(Math.round(Math.min(SPAN_MAX, Math.max(SPAN_MIN, span)))),
+        span: String(Math.round(clampSpan(span))),
       },
       true,
     )

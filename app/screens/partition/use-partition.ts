@@ -9,13 +9,11 @@ import { type EachAnswer, useEach } from '../../data/use-each.ts'
 import { batchOf, boundaryBefore, estimatePosition, floorEntry, segmentOf } from '../../geometry/lookup.ts'
 import type { Search } from '../../search.ts'
 import { useNowSeconds } from '../../ui/age.tsx'
+import { clampSpan, spanFor, windowStart } from './lens.ts'
+import { placeOf } from './offset-place.ts'
 
 const route = getRouteApi('/partitions/$s/$t/$p')
 
-/** Bytes in the lens unless the address says otherwise: some twenty batches of the usual load. */
-export const SPAN_DEFAULT = 65_536
-export const SPAN_MIN = 1024
-export const SPAN_MAX = 2 ** 30
 /** Batches of one answer; a window with more says so. */
 export const BATCHES_MAX = 500
 
@@ -32,8 +30,10 @@ export function usePartitionScreen() {
   const ids = replicaIds(view)
   const alive = ids.filter(id => view.nodes.get(id)?.process?.state === 'running')
   const verdict = group === undefined ? undefined : primaryOf(view, group, now)
+  const asked = search.node === undefined ? undefined : Number(search.node)
+  const noNode = asked !== undefined && ids.length > 0 && !ids.includes(asked)
   const node =
-    search.node !== undefined ? Number(search.node) : verdict?.kind === 'primary' ? verdict.node : (alive[0] ?? 0)
+    asked !== undefined && !noNode ? asked : verdict?.kind === 'primary' ? verdict.node : (alive[0] ?? ids[0] ?? 0)
 
   const chains = useEach(alive, id => queries.partition(id, at))
   const chain = answerOf(chains, node)
@@ -55,7 +55,6 @@ export function usePartitionScreen() {
     size + memory,
     ...chains.map(item => item.data?.segments.find(other => other.startOffset === base)?.sizeBytes ?? 0),
   )
-  const span = clamp(Number(search.span ?? SPAN_DEFAULT), SPAN_MIN, SPAN_MAX)
   const lookups = useEach(offset !== undefined && holders.includes(node) ? [node] : [], id =>
     queries.indexFloor(id, at, base ?? '0', String(offset)),
   )
@@ -67,15 +66,25 @@ export function usePartitionScreen() {
     (lookup === undefined && base !== undefined
       ? { entry: { number: -1, offset: base, positionBytes: 0 }, validTo: undefined }
       : undefined)
-  const about =
+  const estimate =
     start && offset !== undefined
       ? estimatePosition(start, lookup?.entries ?? [], offset, {
           offset: BigInt(segment?.endOffset ?? 0),
           position: size,
         })
       : undefined
+  const answered = floor && {
+    from: floor.entry.positionBytes,
+    end: lookup?.entries.find(({ number }) => number === floor.entry.number + 1)?.positionBytes ?? size,
+  }
+  const span =
+    search.span === undefined ? spanFor(longest, batchBytes(chain), answered) : clampSpan(Number(search.span))
+  const whole = answered && answered.end - answered.from <= span
+  const about =
+    (whole ? Math.floor((answered.from + answered.end) / 2) : estimate) ??
+    (search.batch === undefined ? undefined : Number(search.batch))
   const from = windowStart(search.from, about, { disk: size, longest }, span)
-  const following = search.from === undefined && search.offset === undefined
+  const following = search.from === undefined && about === undefined
 
   const indexes = useEach(holders, id => queries.index(id, at, base ?? '0', from, from + span))
   const index = answerOf(indexes, node)
@@ -87,10 +96,24 @@ export function usePartitionScreen() {
   })
   const batches = answerOf(lists, node)
   const found = offset === undefined ? undefined : batchOf(batches?.batches ?? [], offset)
+  const listed = batches?.startOffset === base ? batches : undefined
+  const place = offset === undefined ? undefined : placeOf(offset, chain, floor, listed)
+  const noSegment =
+    search.seg !== undefined && chain !== undefined && !segments.some(item => item.startOffset === search.seg)
+  // A position counts in the segment that it was chosen in, and in no other.
   const batch =
-    search.batch === undefined
+    search.batch === undefined || noSegment
       ? found
-      : (batches?.batches.find(item => item.positionBytes === Number(search.batch)) ?? undefined)
+      : listed?.batches.find(item => item.positionBytes === Number(search.batch))
+  // What the address names and the node does not have: removed since, purged, or never there.
+  const gone = {
+    node: noNode ? asked : undefined,
+    segment: noSegment ? search.seg : undefined,
+    batch:
+      search.batch !== undefined && !noSegment && batch === undefined && listed !== undefined
+        ? search.batch
+        : undefined,
+  }
 
   const change = (patch: Patch, replace = false): void =>
     void navigate({
@@ -119,6 +142,8 @@ export function usePartitionScreen() {
     found,
     floor,
     offset,
+    place,
+    gone,
     lens: { from, span },
     following,
     longest,
@@ -140,25 +165,10 @@ type Snapshot = PartitionSnapshot | IndexSnapshot | BatchesSnapshot
 const answerOf = <T extends Snapshot>(answers: readonly EachAnswer<T>[], node: number): T | undefined =>
   answers.find(item => item.node === node)?.data
 
-const clamp = (value: number, least: number, most: number): number =>
-  Math.min(most, Math.max(least, Number.isFinite(value) ? value : least))
-
-/**
- * Asked for, else around the place of the offset looked for, else the end: as much of what is only in memory as leaves most
- * of the window to bytes on disk. Moved in steps, so that a growing log does not slide all the time.
- */
-export function windowStart(
-  asked: string | undefined,
-  about: number | undefined,
-  end: { readonly disk: number; readonly longest: number },
-  span: number,
-): number {
-  if (asked !== undefined) return Math.min(Number(asked), Math.max(0, end.longest - 1))
-  if (about !== undefined)
-    return Math.max(0, Math.min(about - Math.floor(span / 2), end.longest - Math.floor(span / 2)))
-  const step = Math.max(1, Math.floor(span / 8))
-  const shown = Math.min(end.longest, end.disk + Math.floor(span * MEMORY_SHARE))
-  return Math.max(0, Math.ceil((shown - span) / step) * step)
+/** Of a batch of this log on average: as its flusher has written them in this life, else as they wait in memory. */
+function batchBytes(chain: PartitionSnapshot | undefined): number | undefined {
+  if (!chain) return undefined
+  const { flusher, journal } = chain
+  if (flusher.batches > 0) return Number(flusher.persistedBytes) / flusher.batches
+  return journal.batches > 0 ? journal.bytes / journal.batches : undefined
 }
-/** Of the window, for what no file holds yet. */
-const MEMORY_SHARE = 0.3

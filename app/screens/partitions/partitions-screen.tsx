@@ -19,6 +19,7 @@ import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Picker } from '../../ui/picker.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { Spacer } from '../../ui/spacer.tsx'
 import { State } from '../../ui/state.tsx'
 import { nodeState, verdictLook } from '../../ui/states.ts'
 import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
@@ -210,13 +211,6 @@ const ORDER: Readonly<Record<Sort, (a: Line, b: Line) => number>> = {
   offsets: (a, b) => (a.next < b.next ? 1 : a.next > b.next ? -1 : byGroup(a.group.group, b.group.group)),
   lag: (a, b) => (a.lag < b.lag ? 1 : a.lag > b.lag ? -1 : byGroup(a.group.group, b.group.group)),
 }
-
-const Spacer = ({ height }: { height: number }) =>
-  height > 0 ? (
-    <tr className="spacer">
-      <td colSpan={99} style={{ height }} />
-    </tr>
-  ) : null
 
 function PartitionRow(props: { line: Line; view: ClusterView; ids: readonly number[]; now: number }) {
   const { line, view, ids, now } = props

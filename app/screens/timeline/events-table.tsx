@@ -9,6 +9,7 @@ import { groupName } from '../../names.ts'
 import { clock, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
+import { Spacer } from '../../ui/spacer.tsx'
 import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
 import { eventLook, laneName, messageWords, reporterWords, wordsFor } from './looks.ts'
 import type { Timeline } from './use-timeline.ts'
@@ -50,11 +51,7 @@ export function EventsTable(props: { timeline: Timeline; onSelect: (event: RingE
           </tr>
         </thead>
         <tbody>
-          {before > 0 && (
-            <tr className="spacer">
-              <td colSpan={99} style={{ height: before }} />
-            </tr>
-          )}
+          <Spacer height={before} />
           {items.map(item => {
             const event = events[item.index]!
             const look = eventLook(event)
@@ -89,11 +86,7 @@ export function EventsTable(props: { timeline: Timeline; onSelect: (event: RingE
               </tr>
             )
           })}
-          {after > 0 && (
-            <tr className="spacer">
-              <td colSpan={99} style={{ height: after }} />
-            </tr>
-          )}
+          <Spacer height={after} />
         </tbody>
       </table>
       {events.length === 0 && <p className="note">No event shown fits the search.</p>}
