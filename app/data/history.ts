@@ -13,7 +13,8 @@ import type { EventRing, RingEvent } from './ring.ts'
 /** Folding this many events again takes some milliseconds. */
 const KEYFRAME_EVENTS = 512
 const KEYFRAME_STATES = 48
-const KEYFRAMES_MAX = 256
+/** At the busiest that is promised they are all there within three minutes; from then on a tab grows no more. */
+const KEYFRAMES_MAX = 160
 /** Groups in all snapshots that are kept: eleven minutes of a small cluster, some 40 MB at most. */
 const STATE_COST_MAX = 60_000
 const STATE_COST_BASE = 10

@@ -15,7 +15,7 @@ const MINUTES = 8
 const SETTLED_AFTER_MINUTES = 3
 const MIB = 2 ** 20
 /** Between two collections a few short-lived things are always there. */
-const GROWTH_MAX_MIB = 8
+const GROWTH_MAX_MIB = 4
 const HEAP_MAX_MIB = 300
 const ENTRY = join(import.meta.dirname, '../../dist/server/quorumscope.js')
 
