@@ -177,6 +177,22 @@ class Recorded implements Source {
   }
 }
 
+/** Whoever steps along leaves most moments at once: one is asked about when it has stood so long. */
+const REST_MS = 60
+const rest = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const leave = () => {
+      clearTimeout(timer)
+      reject(signal!.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', leave)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', leave, { once: true })
+  })
+
 /** What the console had last answered at `path` by a moment. @throws SourceError */
 export async function readAnswer<T>(
   run: string,
@@ -185,6 +201,7 @@ export async function readAnswer<T>(
   at: AnswerMoment,
   signal?: AbortSignal,
 ): Promise<T> {
+  await rest(REST_MS, signal)
   const query = new URLSearchParams({ path, at: String(at.seq), ms: String(at.atMs) })
   const response = await fetch(`/api/recordings/${run}/answer?${query}`, signal ? { signal } : {})
   if (!response.ok) {
@@ -196,10 +213,10 @@ export async function readAnswer<T>(
 }
 
 function notRecorded(path: string): SourceError {
-  return path.includes('/segments/')
+  return /\/segments\/|\/wal\/|\/clients\/|\/journal$/.test(path)
     ? new SourceError(
         'CON_NOT_RECORDED',
-        'A recording holds no bytes, batches or index entries of segments.',
+        'A recording holds no bytes, batches or index entries of segments, no bytes of logs, no journals and no kept replies.',
         'Go live to ask the node, or look at its directory with "quorumscope inspect".',
         404,
       )
