@@ -9,6 +9,8 @@ export default defineConfig({
   // A test waits for clusters more than it works: two of them fill two cores, whatever the machine has.
   workers: 2,
   forbidOnly: true,
+  // As for tests of real processes (vitest.config.ts): whoever needs it is named at the end.
+  retries: 1,
   timeout: 300_000,
   expect: { timeout: 15_000 },
   use: {

@@ -14,11 +14,13 @@ const totals = { passed: 0, failed: 0, skipped: 0 }
 const failures = []
 /** What failed, said again at the end, where it is looked for. */
 const reds = []
+/** What passed only when it was run again, with what was wrong the first time. */
+const second = []
 /** Every test that was executed, for the table of scenarios. */
 const executed = []
-const tell = (title, message = 'no message') => {
+const tell = (title, message = 'no message', list = reds) => {
   const lines = stripVTControlCharacters(message).split('\n')
-  reds.push(`${title}\n    ${lines.slice(0, 6).join('\n    ')}`)
+  list.push(`${title}\n    ${lines.slice(0, 6).join('\n    ')}`)
 }
 
 const execute = (args, env = {}) =>
@@ -72,6 +74,8 @@ async function vitest(name, project, world) {
       executed.push({ titles: [...ancestorTitles, title], world, passed: status === 'passed' })
     const red = file.assertionResults.filter(({ status }) => status === 'failed')
     for (const { fullName, failureMessages } of red) tell(`${path} > ${fullName}`, failureMessages[0])
+    for (const { fullName, failureMessages, status } of file.assertionResults)
+      if (status === 'passed' && failureMessages.length > 0) tell(`${path} > ${fullName}`, failureMessages[0], second)
     if (file.status === 'failed' && red.length === 0) tell(path, file.message)
   }
   // A file that does not even load, or an error outside any test, fails the run without a failed test.
@@ -92,7 +96,9 @@ async function playwright(name, chromium) {
   const visit = suite => {
     for (const inner of suite.suites ?? []) visit(inner)
     for (const spec of suite.specs ?? []) {
-      if (!spec.ok) tell(`e2e/${spec.file} > ${spec.title}`, spec.tests[0]?.results.at(-1)?.error?.message)
+      const [name, results] = [`e2e/${spec.file} > ${spec.title}`, spec.tests[0]?.results ?? []]
+      if (!spec.ok) tell(name, results.at(-1)?.error?.message)
+      else if (results.length > 1) tell(name, results[0].error?.message, second)
     }
   }
   visit(result)
@@ -130,6 +136,8 @@ await main(async () => {
   if (scenarios.length > 0) console.log(`\nscenarios executed and passed\n  ${scenarios.join('\n  ')}`)
   if (failures.length > 0) console.log(`\nfailed: ${failures.join(', ')}`)
   for (const red of reds) console.log(`  ${red}`)
+  if (second.length > 0) console.log('\npassed only the second time')
+  for (const test of second) console.log(`  ${test}`)
   if (totals.skipped > 0) console.log(`${totals.skipped} skipped (their reasons are printed above)`)
   console.log(`${totals.passed} passed, ${totals.failed} failed`)
   process.exit(totals.failed === 0 ? 0 : 1)
