@@ -4,11 +4,19 @@
  */
 
 import type { NodeAction, ProcessState } from '../shared/inspection/api.ts'
-import { ACTION_NAMES, actOnLoad, actOnNode } from './data/actions.ts'
+import {
+  ACTION_NAMES,
+  actOnLink,
+  actOnLoad,
+  actOnNode,
+  HOLD_VOTES,
+  type LinkOrder,
+  RELEASE_VOTES,
+} from './data/actions.ts'
 import { addBookmark } from './data/bookmarks.ts'
 import { createCell } from './data/cell.ts'
 import { askToReset, askToWipe, CLUSTER_SIZES } from './data/confirming.ts'
-import { asOf, paused, resumeView, retryNow, shown, sourceKind, togglePause } from './data/store.ts'
+import { asOf, connection, paused, resumeView, retryNow, shown, sourceKind, togglePause } from './data/store.ts'
 import { STEP_NAMES, type Step, step, togglePlay } from './data/time.ts'
 import { isViewer, token } from './data/token.ts'
 import type { Command } from './keys.ts'
@@ -31,7 +39,9 @@ export type Go = (
           | 'partitions'
           | 'superblocks'
           | 'forwards'
+          | 'timeline'
           | 'recoveries'
+          | 'recordings'
           | 'drills'
           | 'settings'
       }
@@ -62,13 +72,15 @@ export function commandList(go: Go): Command[] {
       ? 'this is a recording'
       : asOf.get() !== undefined
         ? 'what is shown is in the past'
-        : view.readOnly
-          ? 'the console is read-only'
-          : token.get() === undefined
-            ? 'needs the token printed at start'
-            : isViewer(token.get())
-              ? "a viewer's token only looks"
-              : undefined
+        : connection.get().state !== 'live'
+          ? 'the console does not answer'
+          : view.readOnly
+            ? 'the console is read-only'
+            : token.get() === undefined
+              ? 'needs the token printed at start'
+              : isViewer(token.get())
+                ? "a viewer's token only looks"
+                : undefined
   const list: Command[] = [
     { id: 'go.cluster', group: 'Go to', name: 'Cluster', key: '1', run: () => go({ screen: 'cluster' }) },
     { id: 'go.partitions', group: 'Go to', name: 'Partitions', key: '2', run: () => go({ screen: 'partitions' }) },
@@ -80,6 +92,8 @@ export function commandList(go: Go): Command[] {
     { id: 'go.clients', group: 'Go to', name: 'Clients', run: () => go({ screen: 'clients' }) },
     { id: 'go.bench', group: 'Go to', name: 'Benchmarks', run: () => go({ screen: 'bench' }) },
     { id: 'go.load', group: 'Go to', name: 'Load', run: () => go({ screen: 'load' }) },
+    { id: 'go.timeline', group: 'Go to', name: 'Timeline', key: '7', run: () => go({ screen: 'timeline' }) },
+    { id: 'go.recordings', group: 'Go to', name: 'Recordings', run: () => go({ screen: 'recordings' }) },
     { id: 'go.settings', group: 'Go to', name: 'Settings', key: '9', run: () => go({ screen: 'settings' }) },
     { id: 'view.palette', group: 'View', name: 'Command palette', key: 'Mod+k', run: () => paletteOpen.set(true) },
     { id: 'view.explain', group: 'View', name: 'What the words mean', key: 'e', run: () => explainOpen.set(true) },
@@ -139,6 +153,17 @@ export function commandList(go: Go): Command[] {
       })
     }
   }
+  const link = (id: string, name: string, order: LinkOrder): number =>
+    list.push({ id: `link.${id}`, group: 'Links', name, run: () => void actOnLink(order), blocked: forbidden })
+  if (view.nodes.size > 1) {
+    for (const { id } of view.nodes.values()) {
+      link(`isolate.${id}`, `Isolate node-${id}`, { from: id, to: 'all', action: 'cut', body: { both: true } })
+      link(`join.${id}`, `Heal node-${id}`, { from: id, to: 'all', action: 'heal', body: { both: true } })
+    }
+    link('heal', 'Heal every link', { from: 'all', to: 'all', action: 'heal' })
+    link('votes.hold', 'Hold the votes', HOLD_VOTES)
+    link('votes.release', 'Let all votes go', RELEASE_VOTES)
+  }
   for (const nodes of CLUSTER_SIZES)
     list.push({
       id: `cluster.reset.${nodes}`,
@@ -149,12 +174,13 @@ export function commandList(go: Go): Command[] {
     })
   const state = view.load?.state ?? 'idle'
   const runs = state === 'running' || state === 'starting'
+  const ending = state === 'stopping' || state === 'verifying' ? 'it reads back what was acknowledged' : undefined
   list.push({
     id: 'load.toggle',
     group: 'Load',
     name: runs ? 'Stop load' : 'Start load',
     run: () => void actOnLoad({ action: runs ? 'stop' : 'start' }),
-    blocked: forbidden,
+    blocked: forbidden ?? ending,
   })
   return list
 }

@@ -2,7 +2,7 @@
 
 export interface Command {
   readonly id: string
-  readonly group: 'Go to' | 'View' | 'Nodes' | 'Load'
+  readonly group: 'Go to' | 'View' | 'Nodes' | 'Links' | 'Load'
   readonly name: string
   /** One key without modifiers, or Mod+key (Control, or Command on a Mac). */
   readonly key?: string

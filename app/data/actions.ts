@@ -16,7 +16,7 @@ import {
   resetResult,
   writeResult,
 } from '../../shared/inspection/api.ts'
-import { type LinkAction, linksAnswer } from '../../shared/inspection/links.ts'
+import { type LinkAction, linksAnswer, VOTES, VOTES_HOLD } from '../../shared/inspection/links.ts'
 import { storeOffsetResult } from '../../shared/inspection/polls.ts'
 import { useCell } from './cell.ts'
 import { liveSource } from './live.ts'
@@ -122,6 +122,14 @@ export interface LinkOrder {
 }
 export const linkPath = (order: Pick<LinkOrder, 'from' | 'to' | 'action'>): string =>
   `/api/links/${order.from}/${order.to}/${order.action}`
+
+export const HOLD_VOTES: LinkOrder = {
+  from: 'all',
+  to: 'all',
+  action: 'hold',
+  body: { name: VOTES_HOLD, commands: VOTES },
+}
+export const RELEASE_VOTES: LinkOrder = { from: 'all', to: 'all', action: 'release', body: { name: VOTES_HOLD } }
 
 /** The answer is what all links are now; the page shows it at once, and the stream confirms it. */
 export async function actOnLink(order: LinkOrder): Promise<void> {

@@ -68,21 +68,23 @@ describe('EventRing', () => {
     expect(ring.at(1)).toMatchObject({ op: undefined, view: undefined, data: {} })
   })
 
-  it('lists newest facts only, newest first, and stops at a given ordinal', () => {
+  it('finds what is rare among any traffic, newest first, back to a moment and up to an ordinal', () => {
     fc.assert(
-      fc.property(fc.array(fc.boolean(), { maxLength: 60 }), fc.integer({ min: 1, max: 10 }), (facts, limit) => {
+      fc.property(fc.array(fc.boolean(), { maxLength: 60 }), fc.integer({ min: 1, max: 60 }), (rare, from) => {
         const ring = new EventRing(32)
-        facts.forEach((fact, index) => {
-          ring.push(event(index + 1, { class: fact ? 'fact' : 'flow' }), 0)
+        rare.forEach((one, index) => {
+          ring.push(event(index + 1, { kind: one ? 'process_exited' : `forward_${index % 3}` }), 0)
         })
-        const expected = facts
-          .map((fact, index) => ({ fact, seq: index + 1 }))
+        const fromMs = 1_764_000_000_000 + from
+        const expected = rare
+          .map((one, index) => ({ one, seq: index + 1 }))
           .slice(-32)
-          .filter(item => item.fact)
+          .filter(item => item.one && item.seq >= from)
           .reverse()
-          .slice(0, limit)
           .map(item => item.seq)
-        expect(ring.newestFacts(limit).map(item => item.seq)).toEqual(expected)
+        expect(ring.since(fromMs, ['process_exited', 'never_seen']).map(item => item.seq)).toEqual(expected)
+        const until = Math.max(ring.first, ring.next - 3)
+        expect(ring.since(fromMs, ['process_exited'], until).every(item => item.ordinal < until)).toBe(true)
       }),
     )
   })
@@ -90,7 +92,7 @@ describe('EventRing', () => {
   it('keeps a gap as a fact that says what is missing', () => {
     const ring = new EventRing(4)
     ring.push({ v: 1, node: 2, boot: 'b', kind: 'gap', fromSeq: 10, toSeq: 41, reason: 'ring_overflow' }, 5000)
-    expect(ring.newestFacts(1)[0]).toMatchObject({ gap: true, node: 2, seq: 10, wallMs: 5000, data: { toSeq: 41 } })
+    expect(ring.since(0, ['gap'])[0]).toMatchObject({ gap: true, node: 2, seq: 10, wallMs: 5000, data: { toSeq: 41 } })
   })
 
   it('counts every event of the window in exactly one bucket', () => {

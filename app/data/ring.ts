@@ -255,12 +255,21 @@ export class EventRing {
     return undefined
   }
 
-  /** The newest facts before ordinal `until`, newest first, at most `limit` of them and at most `scan` events looked at. */
-  newestFacts(limit: number, until: number = this.#next, scan = 20_000): RingEvent[] {
+  /**
+   * Events of some kinds before ordinal `until`, newest first, back to `fromMs`: what is rare is found among any traffic.
+   * Stops at the first event older than `slackMs` before it (nodes' clocks may differ by a little).
+   */
+  since(fromMs: number, kinds: Iterable<string>, until: number = this.#next, slackMs = 2000): RingEvent[] {
+    const wanted = new Set<number>()
+    for (const kind of kinds) {
+      const number = this.#numbers.get(kind)
+      if (number !== undefined) wanted.add(number)
+    }
     const found: RingEvent[] = []
-    const stop = Math.max(this.first, until - scan)
-    for (let ordinal = Math.min(until, this.#next) - 1; ordinal >= stop && found.length < limit; ordinal--) {
-      if (this.#flags[ordinal % this.capacity]! & FLAG_FACT) found.push(this.at(ordinal)!)
+    for (let ordinal = Math.min(until, this.#next) - 1; ordinal >= this.first; ordinal--) {
+      const slot = ordinal % this.capacity
+      if (this.#wallMs[slot]! < fromMs - slackMs) break
+      if (wanted.has(this.#words[slot * 4 + 3]!) && this.#wallMs[slot]! >= fromMs) found.push(this.at(ordinal)!)
     }
     return found
   }

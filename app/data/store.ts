@@ -7,11 +7,13 @@
 import type { StreamMessage } from '../../shared/inspection/api.ts'
 import { followRecoveries, type Recovery, recoveriesAnswer } from '../../shared/inspection/recoveries.ts'
 import { type ClusterView, EMPTY_VIEW, msOf, toldMs } from '../../shared/inspection/view.ts'
+import { alarmsOf } from './alarms.ts'
 import { createCell } from './cell.ts'
 import { onFrame } from './frame.ts'
 import { batchOf, foldMessage, History, type Place } from './history.ts'
 import { HistoryOrder } from './history-order.ts'
 import { recordLag } from './lag.ts'
+import { toast } from './notices.ts'
 import { EventRing } from './ring.ts'
 import type { Connection, Source, SourceKind, Stream } from './source.ts'
 
@@ -106,6 +108,8 @@ let listeners: Listener[] = []
 let stream: Stream | undefined
 /** What the console had when it greeted us: events up to here are history, and say nothing about delay. */
 let historySeq = 0
+/** The same, at the first greeting: what is told behind it, this tab has seen happen. */
+let openedSeq = 0
 
 export function watch(source: Source, onMessage: Listener): void {
   listeners = [onMessage]
@@ -149,7 +153,10 @@ function apply(): void {
     for (const item of order.next(message, known)) {
       folded.push(item)
       if (item.event === 'hello' || item.event === 'heartbeat') learnSkew(msOf(item.data.wallUs))
-      if (item.event === 'hello') historySeq = item.data.seq
+      if (item.event === 'hello') {
+        historySeq = item.data.seq
+        if (openedSeq === 0) openedSeq = historySeq
+      }
       foldOne(item, atMs)
       const received = oldestOf(item)
       if (received !== undefined) oldest = oldest === undefined ? received : Math.min(oldest, received)
@@ -172,7 +179,10 @@ function apply(): void {
     viewNow.set(now)
     shown.set({ view, until: ring.next })
   }
-  for (const message of folded) for (const listener of listeners) listener(message)
+  for (const message of folded) {
+    for (const listener of listeners) listener(message)
+    for (const alarm of alarmsOf(message, openedSeq)) toast(alarm)
+  }
   if (oldest !== undefined) {
     const since = oldest
     // React draws in this frame; the next one begins when its pixels are out.

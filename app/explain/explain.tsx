@@ -1,6 +1,7 @@
 import { Link, useRouterState } from '@tanstack/react-router'
 import { Dialog } from 'radix-ui'
 import { useState } from 'react'
+import { Sheet } from '../ui/sheet.tsx'
 import type { Term } from './term.ts'
 import { TERMS, termsFor } from './terms.ts'
 import './explain.css'
@@ -16,30 +17,25 @@ export default function Explain(props: { onClose: () => void }) {
     return wanted === '' || `${name} ${words}`.toLowerCase().includes(wanted)
   }
   return (
-    <Dialog.Root open onOpenChange={open => open || props.onClose()}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="scrim" />
-        <Dialog.Content className="dialog explain" aria-describedby={undefined}>
-          <div className="dialog-head">
-            <Dialog.Title asChild>
-              <h2>What the words mean</h2>
-            </Dialog.Title>
-            <input
-              className="field push"
-              type="search"
-              aria-label="Find a word"
-              placeholder="Find a word"
-              value={query}
-              onChange={event => setQuery(event.target.value)}
-            />
-          </div>
-          <div className="dialog-body">
-            <Words title="On this screen" keys={here.filter(found)} onClose={props.onClose} />
-            <Words title={here.length > 0 ? 'Elsewhere' : 'All'} keys={others.filter(found)} onClose={props.onClose} />
-          </div>
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Sheet onClose={props.onClose} className="explain" undescribed>
+      <div className="dialog-head">
+        <Dialog.Title asChild>
+          <h2>What the words mean</h2>
+        </Dialog.Title>
+        <input
+          className="field push"
+          type="search"
+          aria-label="Find a word"
+          placeholder="Find a word"
+          value={query}
+          onChange={event => setQuery(event.target.value)}
+        />
+      </div>
+      <div className="dialog-body">
+        <Words title="On this screen" keys={here.filter(found)} onClose={props.onClose} />
+        <Words title={here.length > 0 ? 'Elsewhere' : 'All'} keys={others.filter(found)} onClose={props.onClose} />
+      </div>
+    </Sheet>
   )
 }
 

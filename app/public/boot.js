@@ -6,6 +6,7 @@ globalThis.__zod_globalConfig = { jitless: true }
   let stored = null
   try {
     stored = localStorage.getItem('quorumscope.theme')
+    if (localStorage.getItem('quorumscope.motion') === 'reduced') document.documentElement.dataset.motion = 'reduced'
   } catch {
     // Storage may be forbidden; the system preference then decides.
   }

@@ -6,6 +6,7 @@ import { latest } from '../data/store.ts'
 import { showAddress } from '../data/time.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { clock } from '../ui/format.ts'
+import { Sheet } from '../ui/sheet.tsx'
 
 /** The address of a moment of the screen that is open. */
 function linkTo(at: string): string {
@@ -22,58 +23,53 @@ export default function Bookmarks({ onClose }: { onClose: () => void }) {
   }, [run])
   const list = useCell(bookmarks)
   return (
-    <Dialog.Root open onOpenChange={open => open || onClose()}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="scrim" />
-        <Dialog.Content className="dialog bookmarks">
-          <div className="dialog-head">
-            <Dialog.Title asChild>
-              <h2>Bookmarks</h2>
-            </Dialog.Title>
-          </div>
-          <div className="dialog-body">
-            <Dialog.Description>
-              Kept in this browser, for this run. A link that is copied opens this screen at the moment, anywhere that
-              reaches this console.
-            </Dialog.Description>
-            {list.length === 0 ? (
-              <p className="ink-3">None yet: step to a moment and press B, or mark the one that is shown.</p>
-            ) : (
-              <ul className="bookmark-list">
-                {list.map(item => (
-                  <li key={item.at} data-testid="bookmark">
-                    <button
-                      type="button"
-                      className="btn small quiet num"
-                      onClick={() => {
-                        if (showAddress(item.at)) onClose()
-                      }}
-                    >
-                      {clock(item.atMs)}
-                    </button>
-                    <input
-                      className="field"
-                      aria-label={`Note on ${clock(item.atMs)}`}
-                      maxLength={200}
-                      value={item.note}
-                      onChange={event => noteBookmark(item.at, event.target.value)}
-                    />
-                    <CopyButton text={linkTo(item.at)} label="Copy link" />
-                    <button type="button" className="btn small quiet" onClick={() => removeBookmark(item.at)}>
-                      Remove
-                    </button>
-                  </li>
-                ))}
-              </ul>
-            )}
-            <p>
-              <button type="button" className="btn small" onClick={addBookmark}>
-                Bookmark this moment
-              </button>
-            </p>
-          </div>
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Sheet onClose={onClose} className="bookmarks">
+      <div className="dialog-head">
+        <Dialog.Title asChild>
+          <h2>Bookmarks</h2>
+        </Dialog.Title>
+      </div>
+      <div className="dialog-body">
+        <Dialog.Description>
+          Kept in this browser, for this run. A link that is copied opens this screen at the moment, anywhere that
+          reaches this console.
+        </Dialog.Description>
+        {list.length === 0 ? (
+          <p className="ink-3">None yet: step to a moment and press B, or mark the one that is shown.</p>
+        ) : (
+          <ul className="bookmark-list">
+            {list.map(item => (
+              <li key={item.at} data-testid="bookmark">
+                <button
+                  type="button"
+                  className="btn small quiet num"
+                  onClick={() => {
+                    if (showAddress(item.at)) onClose()
+                  }}
+                >
+                  {clock(item.atMs)}
+                </button>
+                <input
+                  className="field"
+                  aria-label={`Note on ${clock(item.atMs)}`}
+                  maxLength={200}
+                  value={item.note}
+                  onChange={event => noteBookmark(item.at, event.target.value)}
+                />
+                <CopyButton text={linkTo(item.at)} label="Copy link" />
+                <button type="button" className="btn small quiet" onClick={() => removeBookmark(item.at)}>
+                  Remove
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        <p>
+          <button type="button" className="btn small" onClick={addBookmark}>
+            Bookmark this moment
+          </button>
+        </p>
+      </div>
+    </Sheet>
   )
 }

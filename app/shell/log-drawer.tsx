@@ -1,13 +1,16 @@
 /**
  * The log: facts of all nodes and of the console, newest first. Closed it shows the newest line; open it keeps the
- * reader's place: once scrolled, new lines only count up until the reader returns to the top.
+ * reader's place: once scrolled, new lines only count up until the reader returns to the top, and so do those of them that
+ * are not kept any more.
  */
+import { Link } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { CONSOLE_NODE } from '../../shared/inspection/envelope.ts'
-import type { Fact } from '../../shared/inspection/view.ts'
+import type { ClusterView, Fact } from '../../shared/inspection/view.ts'
 import { logOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
 import { shown } from '../data/store.ts'
+import { factsSince } from '../data/tail.ts'
 import { groupName } from '../names.ts'
 import { clock, grouped, visible } from '../ui/format.ts'
 import { Glyph } from '../ui/glyph.tsx'
@@ -17,16 +20,21 @@ const LINES_MAX = 200
 
 export function LogDrawer() {
   const open = useCell(logOpen)
-  const facts = useCell(shown, state => state.view.facts)
-  const [held, setHeld] = useState<readonly Fact[] | undefined>(undefined)
+  const view = useCell(shown, state => state.view)
+  const { facts } = view
+  const [held, setHeld] = useState<Pick<ClusterView, 'facts' | 'factsDropped'> | undefined>(undefined)
   const list = useRef<HTMLUListElement>(null)
   const newest = facts.at(-1)
-  const lines = held ?? facts
-  const waits = held && newest ? newest.number - (held.at(-1)?.number ?? 0) : 0
+  const lines = held?.facts ?? facts
+  const { newer, dropped } = held ? factsSince(held, view) : { newer: 0, dropped: 0 }
+  const toggle = (): void => {
+    setHeld(undefined)
+    logOpen.set(!open)
+  }
   return (
     <section className={`drawer${open ? ' open' : ''}`} aria-label="Log">
       <div className="drawer-bar">
-        <button type="button" className="btn small quiet" aria-expanded={open} onClick={() => logOpen.set(!open)}>
+        <button type="button" className="btn small quiet" aria-expanded={open} onClick={toggle}>
           Log <kbd>L</kbd>
         </button>
         {newest ? (
@@ -34,7 +42,7 @@ export function LogDrawer() {
         ) : (
           <span className="micro ink-3">No facts yet: what nodes and console do is listed here.</span>
         )}
-        {waits > 0 && (
+        {newer > 0 && open && (
           <button
             type="button"
             className="btn small push"
@@ -43,7 +51,7 @@ export function LogDrawer() {
               list.current?.scrollTo({ top: 0 })
             }}
           >
-            {grouped(waits)} newer
+            {grouped(newer)} newer{dropped > 0 ? `, ${grouped(dropped)} of them not kept` : ''}
           </button>
         )}
       </div>
@@ -57,7 +65,7 @@ export function LogDrawer() {
           data-testid="facts"
           onScroll={event => {
             const away = event.currentTarget.scrollTop > 4
-            if (away && held === undefined) setHeld(facts)
+            if (away && held === undefined) setHeld(view)
             if (!away && held !== undefined) setHeld(undefined)
           }}
         >
@@ -69,6 +77,12 @@ export function LogDrawer() {
                 <LogLine fact={fact} />
               </li>
             ))}
+          {(lines.length > LINES_MAX || view.factsDropped > 0) && (
+            <li className="micro ink-3">
+              The last {grouped(LINES_MAX)} are listed. <Link to="/timeline">The timeline has older ones</Link>, and the
+              recording of this run all.
+            </li>
+          )}
         </ul>
       )}
     </section>

@@ -1,5 +1,5 @@
 import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect } from 'react'
 import { commandList, explainOpen, type Go, helpOpen, paletteOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
 import { confirming } from '../data/confirming.ts'
@@ -140,16 +140,12 @@ function Sheets(props: { commands: () => Command[] }) {
   const help = useCell(helpOpen)
   const explain = useCell(explainOpen)
   const asked = useCell(confirming, value => value !== undefined)
-  const [wanted, setWanted] = useState({ palette: false, help: false })
-  if ((palette && !wanted.palette) || (help && !wanted.help)) {
-    setWanted({ palette: wanted.palette || palette, help: wanted.help || help })
-  }
   return (
     <Suspense fallback={null}>
-      {wanted.palette && <Palette commands={palette ? props.commands() : []} />}
+      {palette && <Palette commands={props.commands()} />}
       {explain && <Explain onClose={() => explainOpen.set(false)} />}
       {asked && <Confirm />}
-      {wanted.help && <Help commands={help ? props.commands() : []} />}
+      {help && <Help commands={props.commands()} />}
     </Suspense>
   )
 }
@@ -162,8 +158,9 @@ function useShortcuts(commands: () => Command[]): void {
       const target = event.target as HTMLElement
       const typing = target.matches('input, textarea, select, [contenteditable]')
       const single = !key.startsWith('Mod+')
-      if (single && (typing || !prefs.get().singleKeys || paletteOpen.get() || helpOpen.get() || explainOpen.get()))
-        return
+      if (single && (typing || !prefs.get().singleKeys)) return
+      // A dialog is answered first, and a menu reads letters as the beginning of a word.
+      if (document.querySelector('[role=dialog]') !== null || target.closest('[role=menu]') !== null) return
       // Space on a button presses that button.
       if (key === ' ' && target.closest('button, a, [role="menuitemradio"], summary')) return
       const command = commands().find(item => item.key === key)

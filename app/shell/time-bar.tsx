@@ -257,9 +257,7 @@ const WEIGHT: Readonly<Record<string, number>> = {
 /** Marks of weight, the gravest first: a lighter one that would lie on it is left to the log. */
 function weighty(fromMs: number, toMs: number, until: number): { event: RingEvent; share: number }[] {
   const marks: { event: RingEvent; share: number }[] = []
-  const found = ring
-    .newestFacts(400, until)
-    .filter(event => event.wallMs >= fromMs && event.wallMs < toMs && WEIGHT[event.kind] !== undefined)
+  const found = ring.since(fromMs, Object.keys(WEIGHT), until).filter(event => event.wallMs < toMs)
   found.sort((a, b) => WEIGHT[b.kind]! - WEIGHT[a.kind]! || b.ordinal - a.ordinal)
   for (const event of found) {
     const share = (event.wallMs - fromMs) / WINDOW_MS

@@ -6,6 +6,7 @@ import { Dialog } from 'radix-ui'
 import { useState } from 'react'
 import { useCell } from '../data/cell.ts'
 import { confirming } from '../data/confirming.ts'
+import { Sheet } from './sheet.tsx'
 
 export default function Confirm() {
   const asked = useCell(confirming)
@@ -17,46 +18,41 @@ export default function Confirm() {
   }
   const same = typed.trim() === asked.typeThis
   return (
-    <Dialog.Root open onOpenChange={open => open || close()}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="scrim" />
-        <Dialog.Content className="dialog" data-testid="confirm">
-          <form
-            onSubmit={event => {
-              event.preventDefault()
-              if (!same) return
-              close()
-              asked.run()
-            }}
-          >
-            <div className="dialog-head">
-              <Dialog.Title asChild>
-                <h2>{asked.title}</h2>
-              </Dialog.Title>
-            </div>
-            <div className="dialog-body">
-              <Dialog.Description>{asked.words}</Dialog.Description>
-              <p className="row token-row">
-                <input
-                  className="field"
-                  aria-label={`Type ${asked.typeThis} to go on`}
-                  placeholder={`type ${asked.typeThis}`}
-                  autoComplete="off"
-                  spellCheck={false}
-                  value={typed}
-                  onChange={event => setTyped(event.target.value)}
-                />
-                <button type="submit" className="btn destructive" aria-disabled={!same}>
-                  {asked.act}
-                </button>
-                <button type="button" className="btn" onClick={close}>
-                  Leave it
-                </button>
-              </p>
-            </div>
-          </form>
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Sheet onClose={close} testId="confirm">
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          if (!same) return
+          close()
+          asked.run()
+        }}
+      >
+        <div className="dialog-head">
+          <Dialog.Title asChild>
+            <h2>{asked.title}</h2>
+          </Dialog.Title>
+        </div>
+        <div className="dialog-body">
+          <Dialog.Description>{asked.words}</Dialog.Description>
+          <p className="row token-row">
+            <input
+              className="field"
+              aria-label={`Type ${asked.typeThis} to go on`}
+              placeholder={`type ${asked.typeThis}`}
+              autoComplete="off"
+              spellCheck={false}
+              value={typed}
+              onChange={event => setTyped(event.target.value)}
+            />
+            <button type="submit" className="btn destructive" aria-disabled={!same}>
+              {asked.act}
+            </button>
+            <button type="button" className="btn" onClick={close}>
+              Leave it
+            </button>
+          </p>
+        </div>
+      </form>
+    </Sheet>
   )
 }

@@ -1,12 +1,19 @@
 import { useCell } from '../data/cell.ts'
-import { dismissToast, politeLine, toasts } from '../data/notices.ts'
+import { dismissToast, holdToasts, politeLine, toasts } from '../data/notices.ts'
 import { Glyph } from './glyph.tsx'
 
 /** Toasts stand above the time bar and never take focus; errors stay until dismissed. */
 export function Toasts() {
   const items = useCell(toasts)
   return (
-    <section className="toasts" aria-label="Messages">
+    <section
+      className="toasts"
+      aria-label="Messages"
+      onPointerEnter={() => holdToasts(true)}
+      onPointerLeave={() => holdToasts(false)}
+      onFocus={() => holdToasts(true)}
+      onBlur={() => holdToasts(false)}
+    >
       {items.map(item => (
         <div key={item.id} className="toast" data-tone={item.tone}>
           <Glyph

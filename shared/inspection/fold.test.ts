@@ -286,6 +286,7 @@ describe('whatever nodes say', () => {
         batch(...Array.from({ length: 400 }, (_, n) => eventOf(0, 3000 + i * 400 + n, 'repair_started'))),
       )
     expect(view.facts).toHaveLength(FACTS_MAX)
+    expect(view.facts.length + view.factsDropped).toBe(1 + 5 * 400)
     for (let op = 0; op < 100; op++) {
       view = fold(
         view,

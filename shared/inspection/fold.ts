@@ -149,6 +149,7 @@ class Draft {
       nodes: this.nodes ?? base.nodes,
       groups: this.groups ?? base.groups,
       facts: this.facts ? this.facts.slice(-FACTS_MAX) : base.facts,
+      factsDropped: base.factsDropped + Math.max(0, (this.facts?.length ?? 0) - FACTS_MAX),
       traffic: this.traffic ? this.traffic.slice(-TRAFFIC_MAX) : base.traffic,
       factCount: this.factCount,
       eventCount: this.eventCount,

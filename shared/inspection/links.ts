@@ -3,7 +3,12 @@
  * each of its two ways has faults, held frames and counters of its own. Frames are named by their command.
  */
 import { z } from 'zod'
+import type { CommandName } from '../protocol/commands.ts'
 import { decimal } from './envelope.ts'
+
+/** Frames by which replicas elect a primary, and the name of the hold that lets a person step them. */
+export const VOTES = ['StartViewChange', 'DoViewChange', 'StartView'] as const satisfies readonly CommandName[]
+export const VOTES_HOLD = 'votes'
 
 /** Absent: every frame. */
 const commands = z.array(z.string()).optional()

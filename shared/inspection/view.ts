@@ -118,6 +118,8 @@ export interface ClusterView {
   readonly groups: ReadonlyMap<string, GroupView>
   /** What happened, newest last, at most FACTS_MAX. */
   readonly facts: readonly Fact[]
+  /** How many have left `facts` because newer ones came. */
+  readonly factsDropped: number
   /** Facts of everyday traffic (a client connected, a write was forwarded), newest last, at most TRAFFIC_MAX. */
   readonly traffic: readonly Fact[]
   readonly factCount: number
@@ -144,6 +146,7 @@ export const EMPTY_VIEW: ClusterView = {
   nodes: new Map(),
   groups: new Map(),
   facts: [],
+  factsDropped: 0,
   traffic: [],
   factCount: 0,
   eventCount: 0,

@@ -4,11 +4,13 @@ import { msOf } from '../../../shared/inspection/view.ts'
 import { actOnNode, useForbidden } from '../../data/actions.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
+import { nodeCommand } from '../../data/shell-command.ts'
 import { asOf, connection, shown } from '../../data/store.ts'
 import { useEach } from '../../data/use-each.ts'
 import { useReplicaIds } from '../../data/use-replica-ids.ts'
 import { METADATA } from '../../names.ts'
 import { useNowSeconds } from '../../ui/age.tsx'
+import { CopyCommands } from '../../ui/copy.tsx'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Now, type NowWords } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
@@ -144,18 +146,27 @@ function Lead(props: { group: string; details: Details; nothingHere: boolean }) 
       act={
         down.length > 1 &&
         lost === undefined && (
-          <button
-            type="button"
-            className="btn small main-act push"
-            aria-disabled={forbidden !== undefined}
-            title={forbidden}
-            onClick={() => {
-              if (forbidden === undefined) for (const node of down) void actOnNode(node.id, 'start')
-            }}
-          >
-            <Glyph name="play" />
-            Start all {down.length}
-          </button>
+          <span className="row push">
+            <CopyCommands
+              className="iconbtn small"
+              commands={down.map(({ id, process }) => ({
+                name: `Start node-${id}`,
+                text: nodeCommand(id, 'start', process, location.origin),
+              }))}
+            />
+            <button
+              type="button"
+              className="btn small main-act"
+              aria-disabled={forbidden !== undefined}
+              title={forbidden}
+              onClick={() => {
+                if (forbidden === undefined) for (const node of down) void actOnNode(node.id, 'start')
+              }}
+            >
+              <Glyph name="play" />
+              Start all {down.length}
+            </button>
+          </span>
         )
       }
     />

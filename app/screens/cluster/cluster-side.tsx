@@ -3,8 +3,9 @@ import { replicaIds } from '../../../shared/inspection/belief.ts'
 import type { ClusterView } from '../../../shared/inspection/view.ts'
 import { useForbidden } from '../../data/actions.ts'
 import { askToReset, CLUSTER_SIZES } from '../../data/confirming.ts'
+import { resetCommand } from '../../data/shell-command.ts'
 import { ActButton } from '../../ui/act-button.tsx'
-import { CopyButton } from '../../ui/copy.tsx'
+import { CopyCommands } from '../../ui/copy.tsx'
 import { count, visible } from '../../ui/format.ts'
 import { Scroll } from '../../ui/scroll.tsx'
 
@@ -55,13 +56,14 @@ export default function ClusterSide({ view }: { view: ClusterView }) {
               {count(nodes, 'node')}
             </ActButton>
           ))}
-          <CopyButton text={resetCommand(ids.length)} label="Copy as command" icon className="iconbtn small push" />
+          <CopyCommands
+            commands={CLUSTER_SIZES.map(nodes => ({
+              name: `Start anew with ${nodes === 1 ? 'one node' : `${nodes} nodes`}`,
+              text: resetCommand(nodes, location.origin),
+            }))}
+          />
         </div>
       </section>
     </Scroll>
   )
 }
-
-/** The token is not put into a command that is meant to be pasted somewhere. */
-const resetCommand = (nodes: number): string =>
-  `curl -X POST ${location.origin}/api/clusters/current/reset -H "authorization: Bearer $QUORUMSCOPE_TOKEN" -H 'content-type: application/json' -H "idempotency-key: $(date +%s%N)" -d '{"nodes":${nodes}}'`

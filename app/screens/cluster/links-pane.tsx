@@ -3,28 +3,19 @@
  * link, and lets them through one at a time, so that real processes can be watched as slowly as a reader needs.
  */
 import { replicaIds } from '../../../shared/inspection/belief.ts'
-import type { LinkStatus } from '../../../shared/inspection/links.ts'
+import { type LinkStatus, VOTES_HOLD } from '../../../shared/inspection/links.ts'
 import { type ClusterView, msOf } from '../../../shared/inspection/view.ts'
-import { actOnLink, type LinkOrder, linkPath, useForbidden } from '../../data/actions.ts'
+import { actOnLink, HOLD_VOTES, type LinkOrder, linkPath, RELEASE_VOTES, useForbidden } from '../../data/actions.ts'
+import { requestCommand, type ShellCommand } from '../../data/shell-command.ts'
 import { groupName } from '../../names.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age, useNowSeconds } from '../../ui/age.tsx'
-import { CopyButton } from '../../ui/copy.tsx'
+import { CopyCommands } from '../../ui/copy.tsx'
 import { count, duration, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { TableFoot } from '../../ui/table-export.tsx'
-import {
-  faultWords,
-  frameGlyph,
-  heldFrames,
-  heldRows,
-  holdsVotes,
-  staleAhead,
-  VOTES,
-  VOTES_HOLD,
-  wayName,
-} from './links.ts'
+import { faultWords, frameGlyph, heldFrames, heldRows, holdsVotes, staleAhead, wayName } from './links.ts'
 import type { Links } from './use-links.ts'
 
 const DELAY_MS = 500
@@ -56,7 +47,7 @@ export default function LinksSide(props: { view: ClusterView; links: Links }) {
         <div className="acts">
           {stepping ? (
             <Act
-              order={{ from: 'all', to: 'all', action: 'release', body: { name: VOTES_HOLD } }}
+              order={RELEASE_VOTES}
               name="Let all votes go and stop holding"
               className="btn small main-act"
               testId="votes-release"
@@ -65,11 +56,7 @@ export default function LinksSide(props: { view: ClusterView; links: Links }) {
               Let all go
             </Act>
           ) : (
-            <Act
-              order={{ from: 'all', to: 'all', action: 'hold', body: { name: VOTES_HOLD, commands: VOTES } }}
-              name="Hold the votes"
-              testId="votes-hold"
-            >
+            <Act order={HOLD_VOTES} name="Hold the votes" testId="votes-hold">
               <Glyph name="pause" />
               Hold the votes
             </Act>
@@ -84,12 +71,26 @@ export default function LinksSide(props: { view: ClusterView; links: Links }) {
             </Act>
           ))}
           {faulty > 0 && (
-            <Act order={{ from: 'all', to: 'all', action: 'heal' }} name="Heal every link" testId="heal-all">
+            <Act order={HEAL_ALL} name="Heal every link" testId="heal-all">
               <Glyph name="ok" />
               Heal all
             </Act>
           )}
-          <CopyLink order={{ from: 'all', to: 'all', action: 'hold', body: { name: VOTES_HOLD, commands: VOTES } }} />
+          <CopyCommands
+            commands={[
+              command('Hold the votes', HOLD_VOTES),
+              command('Let all votes go', RELEASE_VOTES),
+              ...held
+                .filter(frame => frame.first)
+                .map(frame =>
+                  command(
+                    `Let one frame from node-${frame.from} to node-${frame.to} go`,
+                    releaseOne(frame.from, frame.to, frame.hold),
+                  ),
+                ),
+              command('Heal every link', HEAL_ALL),
+            ]}
+          />
         </div>
       </section>
       {pairsOf(links).map(([there, back]) => (
@@ -120,7 +121,7 @@ export default function LinksSide(props: { view: ClusterView; links: Links }) {
             return (
               <Act
                 key={id}
-                order={{ from: id, to: 'all', action: alone ? 'heal' : 'cut', body: { both: true } }}
+                order={isolation(id, alone ? 'heal' : 'cut')}
                 name={alone ? `Heal node-${id}` : `Isolate node-${id}`}
                 className={`btn small${alone ? ' main-act' : ' destructive'}`}
                 testId={`isolate-${id}`}
@@ -129,6 +130,12 @@ export default function LinksSide(props: { view: ClusterView; links: Links }) {
               </Act>
             )
           })}
+          <CopyCommands
+            commands={ids.flatMap(id => [
+              command(`Isolate node-${id}`, isolation(id, 'cut')),
+              command(`Heal node-${id}`, isolation(id, 'heal')),
+            ])}
+          />
         </div>
       </section>
     </Scroll>
@@ -177,12 +184,7 @@ function HeldList({ held }: { held: ReturnType<typeof heldFrames> }) {
               <td>
                 {frame.first && (
                   <Act
-                    order={{
-                      from: frame.from,
-                      to: frame.to,
-                      action: 'release',
-                      body: { name: frame.hold, count: 1 },
-                    }}
+                    order={releaseOne(frame.from, frame.to, frame.hold)}
                     name={`Let ${frame.command} from node-${frame.from} to node-${frame.to} go`}
                     testId="release-one"
                   >
@@ -260,30 +262,29 @@ function PairActs({ there, back }: { there: LinkStatus; back: LinkStatus | undef
   const both = { both: back !== undefined }
   const ends = { from: there.from, to: there.to }
   const what = `link ${there.from} to ${there.to}`
+  const [cut, delay, hold, heal]: readonly LinkOrder[] = [
+    { ...ends, action: 'cut', body: both },
+    { ...ends, action: 'delay', body: { ...both, ms: DELAY_MS } },
+    { ...ends, action: 'hold', body: both },
+    { ...ends, action: 'heal', body: both },
+  ]
+  const oneWay = [there, ...(back ? [back] : [])].map(way => ({ from: way.from, to: way.to, action: 'cut' as const }))
   return (
     <>
-      <Act
-        order={{ ...ends, action: 'cut', body: both }}
-        name={`Cut ${what}`}
-        className="btn small destructive"
-        testId={`cut-${there.from}-${there.to}`}
-      >
+      <Act order={cut!} name={`Cut ${what}`} className="btn small destructive" testId={`cut-${there.from}-${there.to}`}>
         <Glyph name="drop" />
         Cut
       </Act>
-      <Act
-        order={{ ...ends, action: 'delay', body: { ...both, ms: DELAY_MS } }}
-        name={`Delay ${what} by ${DELAY_MS} ms`}
-      >
+      <Act order={delay!} name={`Delay ${what} by ${DELAY_MS} ms`}>
         Delay {DELAY_MS} ms
       </Act>
-      <Act order={{ ...ends, action: 'hold', body: both }} name={`Hold every frame of ${what}`}>
+      <Act order={hold!} name={`Hold every frame of ${what}`}>
         <Glyph name="pause" />
         Hold
       </Act>
       {faults.length > 0 && (
         <Act
-          order={{ ...ends, action: 'heal', body: both }}
+          order={heal!}
           name={`Heal ${what}`}
           className="btn small main-act"
           testId={`heal-${there.from}-${there.to}`}
@@ -291,7 +292,15 @@ function PairActs({ there, back }: { there: LinkStatus; back: LinkStatus | undef
           Heal
         </Act>
       )}
-      <CopyLink order={{ ...ends, action: faults.length > 0 ? 'heal' : 'cut', body: both }} />
+      <CopyCommands
+        commands={[
+          command(`Cut ${what}`, cut!),
+          command(`Delay it by ${DELAY_MS} ms`, delay!),
+          command('Hold every frame of it', hold!),
+          command('Heal it', heal!),
+          ...oneWay.map(order => command(`Cut only ${order.from} to ${order.to}`, order)),
+        ]}
+      />
     </>
   )
 }
@@ -318,18 +327,23 @@ function Act(props: {
   )
 }
 
-/** The token is not put into a command that is meant to be pasted somewhere. */
-function CopyLink({ order }: { order: LinkOrder }) {
-  const body = JSON.stringify(order.body ?? {})
-  return (
-    <CopyButton
-      text={`curl -X POST ${location.origin}${linkPath(order)} -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -H "idempotency-key: $(date +%s%N)" -d '${body}'`}
-      label="Copy as command"
-      icon
-      className="iconbtn small push"
-    />
-  )
-}
+const HEAL_ALL: LinkOrder = { from: 'all', to: 'all', action: 'heal' }
+const releaseOne = (from: number, to: number, name: string): LinkOrder => ({
+  from,
+  to,
+  action: 'release',
+  body: { name, count: 1 },
+})
+const isolation = (id: number, action: 'cut' | 'heal'): LinkOrder => ({
+  from: id,
+  to: 'all',
+  action,
+  body: { both: true },
+})
+const command = (name: string, order: LinkOrder): ShellCommand => ({
+  name,
+  text: requestCommand(linkPath(order), order.body ?? {}, location.origin),
+})
 
 function pairsOf(links: readonly LinkStatus[]): [LinkStatus, LinkStatus | undefined][] {
   return links

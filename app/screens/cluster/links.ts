@@ -1,8 +1,7 @@
 /** What the ring and the links pane say of the links, computed from two answers of their proxies. Pure. */
 
-import type { HeldFrame, LinkStatus, LinksAnswer } from '../../../shared/inspection/links.ts'
+import { type HeldFrame, type LinkStatus, type LinksAnswer, VOTES_HOLD } from '../../../shared/inspection/links.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
-import type { CommandName } from '../../../shared/protocol/commands.ts'
 import type { GlyphName } from '../../ui/glyph.tsx'
 
 export const wayName = (way: Pick<LinkStatus, 'from' | 'to'>): string => `${way.from}>${way.to}`
@@ -26,10 +25,6 @@ export function density(perSecond: number): 'none' | 'frames' | 'pulses' | 'coun
   if (perSecond <= 0) return 'none'
   return perSecond <= 30 ? 'frames' : perSecond <= 200 ? 'pulses' : 'counter'
 }
-
-/** Frames by which replicas elect a primary. */
-export const VOTES = ['StartViewChange', 'DoViewChange', 'StartView'] as const satisfies readonly CommandName[]
-export const VOTES_HOLD = 'votes'
 
 export const holdsVotes = (links: readonly LinkStatus[]): boolean =>
   links.some(way => way.faults.some(fault => fault.fault === 'hold' && fault.name === VOTES_HOLD))

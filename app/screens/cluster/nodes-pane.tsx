@@ -8,9 +8,10 @@ import { type ClusterView, msOf, type NodeView } from '../../../shared/inspectio
 import { possibleActs } from '../../commands.ts'
 import { ACTION_NAMES, actOnNode, useForbidden } from '../../data/actions.ts'
 import { askToWipe } from '../../data/confirming.ts'
+import { nodeCommand, type ShellCommand } from '../../data/shell-command.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age, STALE_MS, useNowSeconds } from '../../ui/age.tsx'
-import { CopyButton } from '../../ui/copy.tsx'
+import { CopyCommands } from '../../ui/copy.tsx'
 import { bytesShort, count, duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph, type GlyphName } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
@@ -201,27 +202,19 @@ export function NodeActs(props: { node: NodeView | undefined; id: number }) {
           {ACTION_NAMES[action]}
         </ActButton>
       ))}
-      <CopyButton
-        text={commandOf(props.node, props.id, list[0] ?? 'start')}
-        label="Copy as command"
-        icon
-        className="iconbtn small push"
-      />
+      <CopyCommands commands={commandsOf(props.node, props.id, list)} />
     </div>
   )
 }
 
-const SIGNALS: Readonly<Partial<Record<NodeAction, string>>> = {
-  kill: 'KILL',
-  terminate: 'TERM',
-  pause: 'STOP',
-  resume: 'CONT',
-}
-
-/** The act as a line of shell: a signal where there is a process, else the command that starts the node by hand. */
-export function commandOf(node: NodeView | undefined, id: number, action: NodeAction): string {
+/** Each act as a line of shell; a node that does not run can be run in the foreground too. */
+function commandsOf(node: NodeView | undefined, id: number, actions: readonly NodeAction[]): ShellCommand[] {
   const process = node?.process
-  const signal = SIGNALS[action]
-  if (signal !== undefined && process?.pid) return `kill -${signal} ${process.pid}`
-  return process?.command ?? `npm run -s quorumscope -- node --replica-id ${id}`
+  const commands = actions.map(action => ({
+    name: `${ACTION_NAMES[action]} node-${id}`,
+    text: nodeCommand(id, action, process, location.origin),
+  }))
+  if (actions.includes('start') && process?.command !== undefined)
+    commands.push({ name: `Run node-${id} in the foreground`, text: process.command })
+  return commands
 }

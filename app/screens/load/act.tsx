@@ -2,28 +2,30 @@
 import type { LoadState } from '../../../shared/inspection/api.ts'
 import { actOnLoad, useForbidden } from '../../data/actions.ts'
 import { useCell } from '../../data/cell.ts'
+import { loadCommand } from '../../data/shell-command.ts'
 import { ActButton } from '../../ui/act-button.tsx'
-import { CopyButton } from '../../ui/copy.tsx'
+import { CopyCommands } from '../../ui/copy.tsx'
 import { Glyph } from '../../ui/glyph.tsx'
 import { loadForm, settingsOf } from './form.ts'
 
 const BUSY = new Set<LoadState['state']>(['starting', 'running', 'stopping', 'verifying'])
 export const isBusy = (load: LoadState | undefined): boolean => load !== undefined && BUSY.has(load.state)
 
-/** The same request as a line of shell. */
-function loadCommand(busy: boolean, settings: object | undefined): string {
-  const body = JSON.stringify(busy ? { action: 'stop' } : { action: 'start', ...(settings && { settings }) })
-  // A name may hold an apostrophe, which would end the quotes of the shell.
-  const quoted = body.replaceAll("'", String.raw`'\''`)
-  return `curl -X POST -H "authorization: Bearer $QUORUMSCOPE_TOKEN" -H "idempotency-key: $(date +%s%N)" -H 'content-type: application/json' -d '${quoted}' ${location.origin}/api/load`
-}
-
 export function LoadActs({ load }: { load: LoadState | undefined }) {
   const settings = settingsOf(useCell(loadForm))
   const busy = isBusy(load)
   return (
     <>
-      <CopyButton text={loadCommand(busy, settings)} label="Copy as command" icon className="iconbtn small push" />
+      <CopyCommands
+        commands={[
+          busy
+            ? { name: 'Stop load', text: loadCommand({ action: 'stop' }, location.origin) }
+            : {
+                name: 'Start load',
+                text: loadCommand({ action: 'start', ...(settings && { settings }) }, location.origin),
+              },
+        ]}
+      />
       {busy ? <Stop state={load!.state} /> : <Start settings={settings} />}
     </>
   )

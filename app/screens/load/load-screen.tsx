@@ -8,10 +8,12 @@ import { type Fact, msOf } from '../../../shared/inspection/view.ts'
 import { actOnLoad, useForbidden } from '../../data/actions.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
+import { loadCommand } from '../../data/shell-command.ts'
 import { shown } from '../../data/store.ts'
 import { groupName, pathName } from '../../names.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age, useNowSeconds } from '../../ui/age.tsx'
+import { CopyCommands } from '../../ui/copy.tsx'
 import { DataTable } from '../../ui/data-table.tsx'
 import { clockShort, count, duration, grouped, visible } from '../../ui/format.ts'
 import { Now } from '../../ui/now.tsx'
@@ -162,6 +164,16 @@ function Pace() {
       >
         Change the rate
       </ActButton>
+      {isValid(form, 'ratePerSecond') && (
+        <CopyCommands
+          commands={[
+            {
+              name: 'Change the rate',
+              text: loadCommand({ action: 'rate', ratePerSecond: Number(form.ratePerSecond) }, location.origin),
+            },
+          ]}
+        />
+      )}
     </form>
   )
 }

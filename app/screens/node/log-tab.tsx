@@ -1,9 +1,15 @@
-/** The last lines that the process printed, also those of a process that is gone: why it ended stands there. */
+/**
+ * The last lines that the process printed, also those of a process that is gone: why it ended stands there. Whoever has
+ * scrolled down keeps what he reads; new lines count up until he returns to the top.
+ */
 import { useQuery } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import type { LogAnswer } from '../../../shared/inspection/files.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
+import { linesSince } from '../../data/tail.ts'
 import { Age } from '../../ui/age.tsx'
-import { clock, count, visible } from '../../ui/format.ts'
+import { clock, count, grouped, visible } from '../../ui/format.ts'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { TableSave } from '../../ui/table-save.tsx'
@@ -11,7 +17,10 @@ import { logLine } from './log-line.ts'
 
 export function LogTab({ id }: { id: number }) {
   const answer = useQuery(queries.log(id))
-  const data = answer.data?.node === id ? answer.data : undefined
+  const [held, setHeld] = useState<LogAnswer | undefined>(undefined)
+  const box = useRef<HTMLElement>(null)
+  const told = answer.data?.node === id ? answer.data : undefined
+  const data = held?.node === id ? held : told
   if (!data)
     return answer.error ? (
       <Problem error={answer.error} what={`The log of node-${id} is not known`} retry={() => void answer.refetch()} />
@@ -19,8 +28,18 @@ export function LogTab({ id }: { id: number }) {
       <Skeleton what="the log" rows={8} />
     )
   const lines = data.lines.map(logLine).reverse()
+  const newer = held && told ? linesSince(held.lines, told.lines) : 0
   return (
-    <Scroll name={`Log of node-${id}`} className="nd-scroll">
+    <Scroll
+      name={`Log of node-${id}`}
+      className="nd-scroll"
+      ref={box}
+      onScroll={event => {
+        const away = event.currentTarget.scrollTop > 4
+        if (away && held === undefined) setHeld(told)
+        if (!away && held !== undefined) setHeld(undefined)
+      }}
+    >
       <div className="pane-head sub">
         <h2>Log</h2>
         <span className="label">
@@ -36,7 +55,19 @@ export function LogTab({ id }: { id: number }) {
             { id: 'line', data: line => line.raw },
           ]}
         />
-        <Age atMs={msOf(data.takenWallUs)} by="read by the console" push />
+        {newer !== 0 && (
+          <button
+            type="button"
+            className="btn small push"
+            onClick={() => {
+              setHeld(undefined)
+              box.current?.scrollTo({ top: 0 })
+            }}
+          >
+            {newer === undefined ? `more than ${grouped(told!.lines.length)} newer` : `${grouped(newer)} newer`}
+          </button>
+        )}
+        <Age atMs={msOf(data.takenWallUs)} by="read by the console" push={newer === 0} />
       </div>
       {lines.length === 0 ? (
         <p className="note">Nothing was printed: the process was never started.</p>

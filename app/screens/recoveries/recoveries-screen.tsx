@@ -11,10 +11,12 @@ import {
 import { type ClusterView, msOf } from '../../../shared/inspection/view.ts'
 import { actOnNode, useForbidden } from '../../data/actions.ts'
 import { useCell } from '../../data/cell.ts'
+import { nodeCommand } from '../../data/shell-command.ts'
 import { asOf, realNow, recoveries, shown } from '../../data/store.ts'
 import { groupName, METADATA } from '../../names.ts'
 import type { Search } from '../../search.ts'
 import { ActButton } from '../../ui/act-button.tsx'
+import { CopyCommands } from '../../ui/copy.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { clockShort, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
@@ -134,6 +136,17 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
         <Glyph name="down" />
         {target === undefined ? 'Kill the primary' : `Kill node-${target} and time it`}
       </ActButton>
+      {target !== undefined && (
+        <CopyCommands
+          className="iconbtn small"
+          commands={[
+            {
+              name: `Kill node-${target}`,
+              text: nodeCommand(target, 'kill', view.nodes.get(target)?.process, location.origin),
+            },
+          ]}
+        />
+      )}
     </header>
   )
 }

@@ -3,13 +3,13 @@ import { useCell } from '../../data/cell.ts'
 import { lagSummary } from '../../data/lag.ts'
 import { EVENTS_MAX } from '../../data/ring.ts'
 import { ring, shown } from '../../data/store.ts'
-import { prefs, setSingleKeys, setTheme, type Theme } from '../../prefs.ts'
+import { type Motion, prefs, setMotion, setSingleKeys, setTheme, type Theme } from '../../prefs.ts'
 import { duration, grouped } from '../../ui/format.ts'
 import { Segmented } from '../../ui/segmented.tsx'
 
 /** What this browser keeps, and what this tab measures. A better default comes before another switch. */
 export default function SettingsScreen() {
-  const { theme, singleKeys } = useCell(prefs)
+  const { theme, motion, singleKeys } = useCell(prefs)
   const view = useCell(shown, state => state.view)
   const [lag, setLag] = useState(lagSummary)
   return (
@@ -26,12 +26,25 @@ export default function SettingsScreen() {
           { value: 'dark', label: 'Dark' },
         ]}
       />
+      <h2>Motion</h2>
+      <Segmented
+        name="Motion"
+        value={motion}
+        onChange={(value: Motion) => setMotion(value)}
+        options={[
+          { value: 'system', label: 'As the system' },
+          { value: 'reduced', label: 'Reduced' },
+        ]}
+      />
+      <p className="why">Reduced: nothing moves between two states, and what passes on a link is told by its number.</p>
       <h2>Keyboard</h2>
       <label className="row check">
         <input type="checkbox" checked={singleKeys} onChange={event => setSingleKeys(event.target.checked)} />
         Shortcuts of a single key
       </label>
+      <p className="why">Without them the palette (Ctrl K) has every command, and nothing else answers to a letter.</p>
       <h2>This tab</h2>
+      <p className="why">Measured by this page itself; the delay by its clock and the console's.</p>
       <dl className="kv left settings-kv">
         <dt>events received</dt>
         <dd>{grouped(ring.next)}</dd>
