@@ -4,7 +4,8 @@
  * is named and left out, so that a half-typed query still finds something. Pure.
  */
 import { CONSOLE_NODE } from '../../shared/inspection/envelope.ts'
-import { wordsOf } from '../../shared/inspection/kinds.ts'
+import { EVENT_KINDS, wordsOf } from '../../shared/inspection/kinds.ts'
+import { Command } from '../../shared/protocol/commands.ts'
 import { groupName } from '../names.ts'
 import type { RingEvent } from './ring.ts'
 
@@ -25,16 +26,22 @@ export interface EventQuery {
   readonly problems: readonly string[]
 }
 
-/** Short names of frames, as the field uses them. */
-const KIND_ALIASES: Readonly<Record<string, string>> = {
-  svc: 'start_view_change_received',
-  dvc: 'do_view_change_received',
-  sv: 'view_adopted',
-  vote: '*_view_change_received',
-  prepare: 'prepare_queued',
-  prepareok: 'prepare_acked',
-  commit: '*commit*',
+/**
+ * Short names, as the field uses them: of the event that a node tells of its own, and of the frame that it sends or takes, so
+ * that a prepare is found at the primary that queued it and at the backups that took it.
+ */
+const KIND_ALIASES: Readonly<Record<string, { readonly kind: string; readonly frame?: string }>> = {
+  svc: { kind: 'start_view_change_received', frame: 'startviewchange' },
+  dvc: { kind: 'do_view_change_received', frame: 'doviewchange' },
+  sv: { kind: 'view_adopted', frame: 'startview' },
+  vote: { kind: '*_view_change_received', frame: '*viewchange' },
+  prepare: { kind: 'prepare_queued', frame: 'prepare' },
+  prepareok: { kind: 'prepare_acked', frame: 'prepareok' },
+  commit: { kind: '*commit*', frame: 'commit' },
 }
+/** Frames that replicas send each other, as their events name them, in small letters. */
+const FRAME_KINDS = ['frame_sent', 'frame_received', 'heartbeat_sent', 'heartbeat_received'] as const
+const FRAMES: ReadonlySet<string> = new Set(Object.keys(Command).map(name => name.toLowerCase()))
 const LONGEST = 20
 
 /** Reads a query; never throws. */
@@ -60,8 +67,16 @@ export function parseQuery(text: string): EventQuery {
       else terms.push({ field, compare: sign, values: values.map(BigInt) })
     } else if (isTextField(field)) {
       if (sign !== '=') problems.push(`${part}: ${field} has no order`)
-      else terms.push({ field, patterns: value.toLowerCase().split('|').filter(Boolean) })
-    } else problems.push(`${part}: no field is called ${field}`)
+      else {
+        const patterns = value.toLowerCase().split('|').filter(Boolean)
+        const unknown = field === 'kind' ? patterns.filter(pattern => !isKnownKind(pattern)) : []
+        if (unknown.length > 0)
+          problems.push(
+            `${part}: no kind or frame is called ${unknown.join(' or ')}; try prepare, vote, segment or process`,
+          )
+        else terms.push({ field, patterns })
+      }
+    } else problems.push(`${part}: no field is called ${field}; there are ${[...TEXTS, ...NUMBERS].join(', ')}`)
   }
   return { terms, problems }
 }
@@ -79,14 +94,14 @@ export const matchesQuery = (query: EventQuery, event: RingEvent): boolean =>
 function holds(term: Term, event: RingEvent): boolean {
   if (term.field === 'words')
     return event.kind.includes(term.text) || wordsOfRing(event).toLowerCase().includes(term.text)
+  if (term.field === 'kind') {
+    const { command } = event.data
+    const frame = typeof command === 'string' ? command.toLowerCase() : undefined
+    return term.patterns.some(pattern => isOfKind(pattern, event.kind, frame))
+  }
   if ('patterns' in term) {
-    const values =
-      term.field === 'kind'
-        ? [event.kind]
-        : term.field === 'plane'
-          ? [event.plane]
-          : [event.group, groupName(event.group)]
-    return term.patterns.some(pattern => values.some(value => fits(pattern, value.toLowerCase(), term.field)))
+    const values = term.field === 'plane' ? [event.plane] : [event.group, groupName(event.group)]
+    return term.patterns.some(pattern => values.some(value => fits(pattern, value.toLowerCase())))
   }
   // A console's event belongs to the node that it is about as well.
   const own = term.field === 'node' ? [event.node, event.data.node] : [numberOf(term.field, event)]
@@ -114,11 +129,50 @@ function compares(value: bigint, compare: Compare, wanted: bigint): boolean {
   return compare === '>=' ? value >= wanted : value <= wanted
 }
 
-/** `*` stands for any characters. A kind without one need only contain the pattern; the rest must be it. */
-function fits(pattern: string, value: string, field: TextField): boolean {
-  const wanted = field === 'kind' ? (KIND_ALIASES[pattern] ?? pattern) : pattern
-  if (!wanted.includes('*')) return field === 'kind' ? value.includes(wanted) : value === wanted
-  const parts = wanted.split('*')
+/** A kind without a star need only contain the pattern; a frame must be it. */
+function isOfKind(pattern: string, kind: string, frame: string | undefined): boolean {
+  const alias = Object.hasOwn(KIND_ALIASES, pattern) ? KIND_ALIASES[pattern] : undefined
+  if (alias)
+    return fits(alias.kind, kind) || (frame !== undefined && alias.frame !== undefined && fits(alias.frame, frame))
+  return (
+    (pattern.includes('*') ? fits(pattern, kind) : kind.includes(pattern)) ||
+    (frame !== undefined && fits(pattern, frame))
+  )
+}
+
+const isKnownKind = (pattern: string): boolean =>
+  Object.hasOwn(KIND_ALIASES, pattern) ||
+  Object.keys(EVENT_KINDS).some(kind => isOfKind(pattern, kind, undefined)) ||
+  [...FRAMES].some(frame => fits(pattern, frame))
+
+/** Kinds that the query asks for by name; undefined when it asks for none. What is asked for is shown, whatever else is not. */
+export function kindsAsked({ terms }: EventQuery): ReadonlySet<string> | undefined {
+  const patterns = terms.flatMap(term => (term.field === 'kind' ? term.patterns : []))
+  if (patterns.length === 0) return undefined
+  return new Set([
+    ...Object.keys(EVENT_KINDS).filter(kind => patterns.some(pattern => isOfKind(pattern, kind, undefined))),
+    ...(patterns.some(pattern => [...FRAMES].some(frame => isOfKind(pattern, '', frame))) ? FRAME_KINDS : []),
+  ])
+}
+
+/**
+ * The newest that the query finds among what is held, oldest first.
+ * @param held oldest first; `more` counts what is held and was not looked at
+ * @returns `more`: earlier ones are found, or may be
+ */
+export function foundIn(
+  held: { readonly events: readonly RingEvent[]; readonly more: number },
+  query: EventQuery,
+  limit: number,
+): { readonly events: readonly RingEvent[]; readonly more: boolean } {
+  const all = held.events.filter(event => matchesQuery(query, event))
+  return { events: all.slice(-limit), more: all.length > limit || held.more > 0 }
+}
+
+/** `*` stands for any characters; without one the value must be the pattern. */
+function fits(pattern: string, value: string): boolean {
+  if (!pattern.includes('*')) return value === pattern
+  const parts = pattern.split('*')
   let at = 0
   for (const [index, part] of parts.entries()) {
     const found = index === 0 ? (value.startsWith(part) ? 0 : -1) : value.indexOf(part, at)

@@ -54,7 +54,7 @@ export default function TimelineScreen() {
               {timeline.asOfMs !== undefined && <b data-testid="as-of">as of {clock(timeline.asOfMs)} · </b>}
               {timeline.found === undefined
                 ? count(timeline.events.length, 'event')
-                : `${grouped(timeline.found.size)} of ${count(timeline.events.length, 'event')} found`}
+                : `${timeline.foundMore ? 'the newest ' : ''}${grouped(timeline.found.size)} of ${count(timeline.events.length, 'event')} found`}
               {timeline.more > 0 && `, ${grouped(timeline.more)} earlier left out`}
               {timeline.clocks && (
                 <>
@@ -205,7 +205,7 @@ function Bar(props: { search: Search<'timeline'>; timeline: Timeline; change: Ch
           value={text}
           data-testid="find"
           aria-describedby={timeline.query.problems.length > 0 ? 'find-problems' : undefined}
-          placeholder="kind:vote node:1 op>=1030 view:7"
+          placeholder="kind:prepare node:2 op>900, kind:vote view:7"
           onChange={event => {
             setText(event.target.value)
             change({ q: event.target.value.trim() === '' ? undefined : event.target.value.slice(0, 255) }, true)

@@ -5,7 +5,7 @@ import { CONSOLE_NODE } from '../../../shared/inspection/envelope.ts'
 import type { ClusterView } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
 import { type ClockWords, clockWords } from '../../data/clocks.ts'
-import { type EventQuery, matchesQuery, parseQuery } from '../../data/event-query.ts'
+import { type EventQuery, foundIn, kindsAsked, parseQuery } from '../../data/event-query.ts'
 import { isStateKind, type LastWord, momentOf, type StateBar, stateBars } from '../../data/lane-states.ts'
 import type { RingEvent } from '../../data/ring.ts'
 import { asOf, ring, type Shown, shown, viewNow } from '../../data/store.ts'
@@ -34,6 +34,8 @@ export interface Timeline {
   readonly query: EventQuery
   /** Ordinals that the search line finds; undefined: it asks for nothing. */
   readonly found: ReadonlySet<number> | undefined
+  /** Those are the newest: more of them, or more events than were looked at, are held. */
+  readonly foundMore: boolean
   readonly selected: RingEvent | undefined
   /** The newest event by which the group, or the process of a node, came to be what it is. */
   readonly made: RingEvent | undefined
@@ -46,7 +48,8 @@ export interface Timeline {
 
 export function useTimeline(search: Search<'timeline'>): Timeline {
   const now = useCell(shown)
-  const settled = useSampled(now, search.newest === undefined ? REDRAW_MS : REDRAW_LARGE_MS)
+  const large = search.newest !== undefined || search.q !== undefined
+  const settled = useSampled(now, large ? REDRAW_LARGE_MS : REDRAW_MS)
   // Into the past at once: what is shown must never be later than what the time bar says.
   const state: Shown = now.until < settled.until ? now : settled
   const moment = useCell(asOf)
@@ -57,12 +60,22 @@ export function useTimeline(search: Search<'timeline'>): Timeline {
     const families = new Set(familiesOf(search.kinds))
     const limit = Number(search.newest ?? NEWEST[0])
     const nodes = replicaIds(view)
-    const { events: newest, more } = ring.newestWhere(
-      (kind, of) => (group === 'all' || of === group || of === 'node') && families.has(familyOf(kind)),
-      limit,
-      until,
-      { fromMs: Number(search.from ?? Number.NEGATIVE_INFINITY), toMs: Number(search.to ?? Number.POSITIVE_INFINITY) },
-    )
+    const inGroup = (of: string): boolean => group === 'all' || of === group || of === 'node'
+    const isShown = (kind: string): boolean => families.has(familyOf(kind))
+    const span = {
+      fromMs: Number(search.from ?? Number.NEGATIVE_INFINITY),
+      toMs: Number(search.to ?? Number.POSITIVE_INFINITY),
+    }
+    const context = ring.newestWhere((kind, of) => inGroup(of) && isShown(kind), limit, until, span)
+    const { more } = context
+    // A kind that is asked for by name is found whether its family is shown or not, and however far back it is held.
+    const asked = kindsAsked(query)
+    const held =
+      query.terms.length === 0
+        ? undefined
+        : ring.newestWhere((kind, of) => inGroup(of) && (asked?.has(kind) ?? isShown(kind)), SEARCHED_MAX, until, span)
+    const matches = held && foundIn(held, query, limit)
+    const newest = matches === undefined ? context.events : unionOf(context.events, matches.events)
     const beats = families.has('flow') && !families.has('beats') ? beatsOf(newest, until) : []
     const events = beats.length === 0 ? newest : [...newest, ...beats].sort((a, b) => a.ordinal - b.ordinal)
     const stateGroup = group === 'all' ? METADATA : group
@@ -75,20 +88,32 @@ export function useTimeline(search: Search<'timeline'>): Timeline {
     const last = events.length > 0 ? Math.max(...events.map(momentOf)) + 1000 : 0
     const bars = stateBars(states, nodes, node => lastWord(view, stateGroup, node), first, last)
     const clocks = clockWords(ring.shortestWays(until))
-    return { nodes, events, more, bars, clocks, made: states.at(-1), messages: matchMessages(events) }
-  }, [view, until, group, search.kinds, search.newest, search.from, search.to])
-  const found = useMemo(
-    () =>
-      query.terms.length === 0
-        ? undefined
-        : new Set(shownPart.events.filter(event => matchesQuery(query, event)).map(event => event.ordinal)),
-    [query, shownPart.events],
-  )
+    return {
+      nodes,
+      events,
+      more,
+      bars,
+      clocks,
+      made: states.at(-1),
+      messages: matchMessages(events),
+      found: matches && new Set(matches.events.map(({ ordinal }) => ordinal)),
+      foundMore: matches?.more ?? false,
+    }
+  }, [view, until, group, query, search.kinds, search.newest, search.from, search.to])
   const key = parseKey(search.sel)
   const held = key && ring.find(key.node, key.boot, key.seq, until)
   // The ring makes an object for every answer: the one in the picture is what its messages point at.
   const selected = held && (shownPart.events.find(event => event.ordinal === held.ordinal) ?? held)
-  return { ...shownPart, until, group, query, found, selected, asOfMs: moment && viewNow.get() }
+  return { ...shownPart, until, group, query, selected, asOfMs: moment && viewNow.get() }
+}
+
+/** Events that a search looks at, the newest: some ten milliseconds. */
+const SEARCHED_MAX = 20_000
+
+/** Both, each event once, oldest first. */
+function unionOf(some: readonly RingEvent[], others: readonly RingEvent[]): readonly RingEvent[] {
+  const held = new Map([...some, ...others].map(event => [event.ordinal, event]))
+  return [...held.values()].sort((a, b) => a.ordinal - b.ordinal)
 }
 
 /** Heartbeats whose sender's end is looked for: some seconds of a busy group. */
