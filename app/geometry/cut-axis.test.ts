@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { axisTicks, cutAxis, momentAt, placeOf, quietOf, tickStep } from './cut-axis.ts'
+import { axisTicks, cutAxis, momentAt, placeOf, quietOf, tickStep, tickWords } from './cut-axis.ts'
 
 const box = { startPx: 100, endPx: 500, cutPx: 40 }
 
@@ -51,5 +51,17 @@ describe('an axis of time with cuts', () => {
     expect(ticks.map(tick => tick.ms)).toEqual([0, 2, 4, 6, 8])
     for (const [index, tick] of ticks.entries())
       if (index > 0) expect(tick.px - ticks[index - 1]!.px).toBeGreaterThan(59)
+  })
+
+  it('writes ticks so that no two are alike, and none is another moment', () => {
+    const moments = [0, 0.02, 0.08, 4913.05, 4913.1]
+    const axis = cutAxis(moments, { ...box, endPx: 700, ...quietOf(moments) })
+    const ticks = axisTicks(axis, 64)
+    const words = ticks.map(tickWords)
+    expect(new Set(words).size).toBe(words.length)
+    for (const [index, word] of words.entries())
+      expect(Number(word.replace(/[ ,ms]/g, ''))).toBeCloseTo(ticks[index]!.ms, 6)
+    expect(tickWords({ ms: 4912.96, stepMs: 0.02 })).toBe('4,912.96 ms')
+    expect(tickWords({ ms: 2000, stepMs: 500 })).toBe('2,000 ms')
   })
 })

@@ -104,16 +104,31 @@ export function tickStep(perMs: number, leastPx: number): number {
   return 10 * power
 }
 
+export interface AxisTick {
+  readonly ms: number
+  readonly px: number
+  /** Between the ticks of its stretch. */
+  readonly stepMs: number
+}
+
+/** A tick in milliseconds, with as many digits as tell it from its neighbours: `4,913.05 ms`. */
+export function tickWords({ ms, stepMs }: Pick<AxisTick, 'ms' | 'stepMs'>): string {
+  const digits = stepMs >= 1 ? 0 : Math.min(6, -Math.floor(Math.log10(stepMs) + 1e-9))
+  const [whole, part] = ms.toFixed(digits).split('.') as [string, string | undefined]
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',')
+  return `${grouped}${part === undefined || /^0+$/.test(part) ? '' : `.${part}`} ms`
+}
+
 /** Ticks of all stretches at round times, none closer than `leastPx` to the next. */
-export function axisTicks(axis: CutAxis, leastPx: number): { readonly ms: number; readonly px: number }[] {
-  const ticks: { ms: number; px: number }[] = []
+export function axisTicks(axis: CutAxis, leastPx: number): AxisTick[] {
+  const ticks: AxisTick[] = []
   for (const stretch of axis.stretches) {
     const length = stretch.toMs - stretch.fromMs
     if (length <= 0) continue
     const step = tickStep((stretch.toPx - stretch.fromPx) / length, leastPx)
     for (let at = Math.ceil(stretch.fromMs / step - 1e-9) * step + 0; at <= stretch.toMs + step * 1e-9; at += step) {
       const px = placeOf(axis, Math.min(at, stretch.toMs))
-      if (ticks.length === 0 || px - ticks.at(-1)!.px >= leastPx) ticks.push({ ms: at, px })
+      if (ticks.length === 0 || px - ticks.at(-1)!.px >= leastPx) ticks.push({ ms: at, px, stepMs: step })
     }
   }
   return ticks

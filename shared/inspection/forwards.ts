@@ -32,6 +32,9 @@ export const forwardChain = z.object({
   wallUs: decimal,
   /** False when only one end tells of it. */
   matched: z.boolean(),
+  /** How it ended at the primary, whatever the client was told: absent when that end does not tell of it. */
+  atPrimary: forwardRecord.shape.state.optional(),
+  primaryReason: z.string().optional(),
   steps: z.array(forwardRecord.shape.steps.element.extend({ node: z.number() })),
 })
 export type ForwardChain = z.infer<typeof forwardChain>
@@ -64,7 +67,7 @@ const ORDER: Readonly<Record<ForwardStepName, number>> = {
   lost: 5,
 }
 
-/** Newest first, at most `limit`. */
+/** Newest first: the newest `limit`, and behind them those that were not accepted, as long as an end tells of them. */
 export function joinForwards(snapshots: readonly ForwardsSnapshot[], limit: number): ForwardChain[] {
   const ends = new Map<string, Partial<Record<ForwardRecord['side'], ForwardRecord>>>()
   for (const { forwards } of snapshots) {
@@ -73,7 +76,7 @@ export function joinForwards(snapshots: readonly ForwardsSnapshot[], limit: numb
   return [...ends.values()]
     .map(chainOf)
     .sort((a, b) => (BigInt(a.wallUs) < BigInt(b.wallUs) ? 1 : -1))
-    .slice(0, limit)
+    .filter((chain, index) => index < limit || chain.state !== 'accepted')
 }
 
 function chainOf({ origin, primary }: Partial<Record<ForwardRecord['side'], ForwardRecord>>): ForwardChain {
@@ -98,6 +101,8 @@ function chainOf({ origin, primary }: Partial<Record<ForwardRecord['side'], Forw
     ...(reason !== undefined && { reason }),
     wallUs: steps[0]?.wallUs ?? '0',
     matched: origin !== undefined && primary !== undefined,
+    ...(primary && { atPrimary: primary.state }),
+    ...(primary?.reason !== undefined && { primaryReason: primary.reason }),
     steps,
   }
 }

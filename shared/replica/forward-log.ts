@@ -8,6 +8,11 @@ import type { LinkMark } from './ports.ts'
 
 /** Forwards of which a node still tells; older ones are only counted. */
 export const FORWARDS_KEPT = 512
+/**
+ * Older ones of which it tells all the same, because they were not accepted: under load the others would push them out within
+ * seconds, and somebody asks what became of those.
+ */
+export const ODD_FORWARDS_KEPT = 128
 
 export interface ForwardFields extends Omit<ForwardRecord, 'steps' | 'state'> {}
 
@@ -23,6 +28,8 @@ export class ForwardLog {
   private readonly clock: Clock
   /** A ring: the record of number n sits at n modulo its size. */
   private readonly ring: Draft[] = []
+  /** Pushed out of the ring without having been accepted, oldest first. */
+  private readonly odd: Draft[] = []
   private count = 0
 
   constructor(clock: Clock) {
@@ -36,7 +43,13 @@ export class ForwardLog {
 
   begin(fields: ForwardFields): ForwardTrace {
     const record: Draft = { ...fields, state: 'waiting', steps: [] }
-    this.ring[this.count++ % FORWARDS_KEPT] = record
+    const at = this.count++ % FORWARDS_KEPT
+    const old = this.ring[at]
+    if (old && old.state !== 'accepted') {
+      this.odd.push(old)
+      if (this.odd.length > ODD_FORWARDS_KEPT) this.odd.shift()
+    }
+    this.ring[at] = record
     return {
       step: (step, event, link) => {
         const at = { wallUs: this.clock.nowMicros().toString(), monoUs: this.clock.monoMicros() }
@@ -50,11 +63,11 @@ export class ForwardLog {
     }
   }
 
-  /** Newest first, at most `limit`. */
+  /** Newest first: the newest `limit`, and behind them the older ones that were not accepted. */
   newest(limit: number): ForwardRecord[] {
     const records: ForwardRecord[] = []
     const least = Math.max(0, this.count - Math.min(limit, FORWARDS_KEPT))
     for (let number = this.count - 1; number >= least; number--) records.push(this.ring[number % FORWARDS_KEPT]!)
-    return records
+    return [...records, ...this.odd.toReversed()]
   }
 }

@@ -3,7 +3,12 @@ import type { ForwardChain } from '../../../shared/inspection/forwards.ts'
 import { evidenceOf } from './evidence.ts'
 
 type Name = ForwardChain['steps'][number]['step']
-const chain = (state: ForwardChain['state'], ...names: Name[]): ForwardChain => ({
+const chain = (state: ForwardChain['state'], ...names: Name[]): ForwardChain => chainOf(state, undefined, names)
+const chainOf = (
+  state: ForwardChain['state'],
+  atPrimary: ForwardChain['atPrimary'],
+  names: readonly Name[],
+): ForwardChain => ({
   nonce: 'ab',
   group: '0',
   operation: 160,
@@ -13,6 +18,7 @@ const chain = (state: ForwardChain['state'], ...names: Name[]): ForwardChain => 
   state,
   wallUs: '1',
   matched: names.includes('taken') && names.includes('received'),
+  ...(atPrimary && { atPrimary, primaryReason: 'the group changed its view' }),
   steps: names.map((step, index) => ({ step, node: 0, wallUs: '1', monoUs: index, seq: index + 1 })),
 })
 
@@ -23,7 +29,19 @@ it('an unknown outcome stays unknown until the primary tells how it ended', () =
     tone: 'warn',
     what: 'Committed, and the client was not told.',
   })
-  expect(evidenceOf(chain('unknown', 'received', 'sent', 'taken', 'refused', 'lost')).tone).toBe('fail')
+  const late: Name[] = ['received', 'sent', 'taken', 'refused', 'lost']
+  expect(evidenceOf(chainOf('unknown', 'refused', late))).toMatchObject({
+    tone: 'fail',
+    what: 'Not written, and the client was not told.',
+  })
+})
+
+it('a primary that gave up an op with status 57 has refused nothing: it may be in the log', () => {
+  for (const last of ['lost', 'answered'] as const) {
+    const found = evidenceOf(chainOf('unknown', 'unknown', ['received', 'sent', 'taken', 'refused', last]))
+    expect(found).toMatchObject({ tone: 'unknown', what: 'Still unknown.' })
+    expect(found.why).toContain('the group changed its view')
+  }
 })
 
 it('a refusal was never written, whether it left its origin or not', () => {

@@ -38,13 +38,20 @@ export function evidenceOf(chain: ForwardChain): Evidence {
       what: 'Committed, and the client was not told.',
       why: `node-${chain.primary} answered after the origin had given up. A retry writes it twice.`,
     }
-  if (has('refused'))
+  if (chain.atPrimary === 'refused')
     return {
       tone: 'fail',
       what: 'Not written, and the client was not told.',
-      why: `node-${chain.primary} refused it, but the refusal never reached node-${chain.origin}.`,
+      why: `node-${chain.primary} refused it before it became an op, but the refusal never reached node-${chain.origin}.`,
     }
   const still = chain.state === 'waiting' ? 'Still waiting.' : 'Still unknown.'
+  // Given up with status 57: the op was prepared, and whoever leads now may have kept it.
+  if (chain.atPrimary === 'unknown')
+    return {
+      tone: 'unknown',
+      what: still,
+      why: `node-${chain.primary} had made an op of it and gave it up${chain.primaryReason === undefined ? '' : `: ${reasonWords(chain.primaryReason)}`}. The group may have kept that op.`,
+    }
   if (has('taken'))
     return {
       tone: 'unknown',
@@ -55,7 +62,7 @@ export function evidenceOf(chain: ForwardChain): Evidence {
     return {
       tone: 'unknown',
       what: still,
-      why: `It left node-${chain.origin}. Nobody has reported its arrival: lost on the way, or taken by a life of node-${chain.primary} that has ended.`,
+      why: `It left node-${chain.origin}. Nobody has reported its arrival: lost on the way, taken by a life of node-${chain.primary} that has ended, or among those of which node-${chain.primary} tells no more.`,
     }
   return { tone: 'unknown', what: still, why: 'Only its beginning is known.' }
 }

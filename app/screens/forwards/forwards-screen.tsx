@@ -6,23 +6,26 @@ import type { ForwardChain, ForwardsAnswer } from '../../../shared/inspection/fo
 import { msOf } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
-import { paused, shown } from '../../data/store.ts'
+import { processWords } from '../../data/slots.ts'
+import { asOf, paused, shown } from '../../data/store.ts'
 import { hopsOf } from '../../geometry/hops.ts'
 import { groupName, pathName } from '../../names.ts'
-import { divergenceOf, divergenceWords } from '../../planes.ts'
+import { divergenceOf } from '../../planes.ts'
 import type { Search } from '../../search.ts'
 import { Age, useNowSeconds } from '../../ui/age.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { DataTable } from '../../ui/data-table.tsx'
-import { clock, count, duration, grouped, visible } from '../../ui/format.ts'
+import { clock, duration, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { NowCell, NowStrip } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { State } from '../../ui/state.tsx'
+import { processLook } from '../../ui/states.ts'
 import type { ExportColumn } from '../../ui/table-export.tsx'
 import { evidenceOf, OUTCOME_LOOK, reasonWords } from './evidence.ts'
 import { HopGlyph } from './hop-glyph.tsx'
+import { forwardsSituation } from './situation.ts'
 import { Waterfall } from './waterfall.tsx'
 import './forwards.css'
 
@@ -36,16 +39,22 @@ export default function ForwardsScreen() {
   const view = useCell(shown, state => state.view)
   const all = answer.data?.forwards ?? []
   const listed = search.outcome === undefined ? all : all.filter(chain => chain.state === search.outcome)
-  const chosen = all.find(chain => chain.nonce === search.id) ?? listed[0]
+  const named = all.find(chain => chain.nonce === search.id)
+  // Nothing is chosen: what ended with an outcome unknown has the most to tell.
+  const chosen = named ?? listed.find(chain => chain.state === 'unknown') ?? listed[0]
+  // A row that nobody chose is marked, but not scrolled to: the list moves on under load.
+  const marked = named ?? (chosen === listed[0] ? chosen : undefined)
+  const oldest = (answer.data?.nodes ?? []).flatMap(node => (node.reporter ? [msOf(node.reporter.takenWallUs)] : []))
   const change = (patch: Partial<Record<keyof Search<'forwards'>, string | undefined>>): void =>
     void navigate({ to: '/forwards', search: old => ({ ...old, ...patch }) as Search<'forwards'> })
   return (
     <div className={`screen fwd${chosen ? '' : ' nothing'}`}>
-      <Lead answer={answer.data} chosen={search.id === undefined ? undefined : chosen} />
+      <Lead answer={answer.data} error={answer.error} chosen={chosen} />
       <div className="filter">
         <h1 className="title">Forwarded writes</h1>
         <span className="label">newest first, one hop at most</span>
         <span className="push row">
+          {answer.data && <Age atMs={oldest.length > 0 ? Math.min(...oldest) : undefined} by="oldest answer" />}
           <button
             type="button"
             className="chip plain"
@@ -72,15 +81,23 @@ export default function ForwardsScreen() {
       </div>
       <section className="pane inner-scroll" aria-label="Forwards" data-testid="forwards">
         {answer.isPending && <Skeleton what="forwards" rows={6} />}
-        {answer.error && <Problem error={answer.error} what="The forwards could not be read." />}
+        {answer.error && (
+          <Problem error={answer.error} what="The forwards could not be read." retry={() => void answer.refetch()} />
+        )}
+        {answer.data && search.id !== undefined && !named && (
+          <p className="note" role="status" data-testid="forward-gone">
+            No node tells of the forward <code>{search.id}</code>, which the address names: it is not among the newest,
+            or the lives that knew it have ended.{chosen ? ' Another one is shown.' : ''}
+          </p>
+        )}
         {answer.data && all.length === 0 && <Nothing />}
         {answer.data && all.length > 0 && (
-          <Table chains={listed} nodes={replicaIds(view)} chosen={chosen?.nonce} onChoose={id => change({ id })} />
+          <Table chains={listed} nodes={replicaIds(view)} chosen={marked?.nonce} onChoose={id => change({ id })} />
         )}
       </section>
       {chosen && (
         <div className="low">
-          <HopsPane chain={chosen} />
+          <HopsPane chain={chosen} answer={answer.data} />
           <KnownPane chain={chosen} answer={answer.data} />
         </div>
       )}
@@ -88,61 +105,41 @@ export default function ForwardsScreen() {
   )
 }
 
-function Lead(props: { answer: ForwardsAnswer | undefined; chosen: ForwardChain | undefined }) {
+function Lead(props: { answer: ForwardsAnswer | undefined; error: unknown; chosen: ForwardChain | undefined }) {
   const view = useCell(shown, state => state.view)
   const now = useNowSeconds()
-  const all = props.answer?.forwards ?? []
-  const unknown = all.filter(chain => chain.state === 'unknown')
-  const refused = all.filter(chain => chain.state === 'refused')
-  const waiting = all.filter(chain => chain.state === 'waiting')
-  const about = props.chosen ?? unknown[0] ?? all[0]
-  const divergence = divergenceOf(view, now)
+  const words = forwardsSituation(props.answer, props.error, props.chosen, divergenceOf(view, now))
   return (
-    <NowStrip
-      lead={{
-        tone: unknown.length > 0 ? 'change' : 'plain',
-        glyph: unknown.length > 0 ? 'unknown' : all.length === 0 ? 'absent' : 'ok',
-        colour: unknown.length > 0 || all.length === 0 ? 'none' : 'ok',
-        label: about
-          ? `${about.nonce.slice(-6)}, ${groupName(about.group)}, client ${visible(about.client)} at node-${about.origin}${about.status === undefined ? '' : `, told status ${about.status}`}`
-          : 'Writes at the wrong door',
-        what:
-          all.length === 0
-            ? 'No write was forwarded yet.'
-            : unknown.length > 0
-              ? `${count(unknown.length, 'write')} of ${grouped(all.length)} ended with outcome unknown.`
-              : refused.length > 0
-                ? `${count(refused.length, 'forward')} of ${grouped(all.length)} refused, each answered at once.`
-                : `All ${count(all.length, 'forwarded write')} were answered.`,
-      }}
-    >
+    <NowStrip lead={words}>
       <NowCell label="Why writes are forwarded">
-        <p data-testid="divergence">
-          {divergenceWords(divergence, groupName) ??
-            'A group without a primary forwards nothing: there is no door to knock on.'}
-        </p>
+        <p data-testid="divergence">{words.why}</p>
       </NowCell>
       <NowCell label="Next">
-        <p>
-          {unknown.length > 0
-            ? 'Look for the write in its partition: only the log says what became of it.'
-            : waiting.length > 0
-              ? `${count(waiting.length, 'write waits', 'writes wait')} for a result, or for the timer that tells status 57.`
-              : divergence.elsewhere.length > 0
-                ? 'The next write that follows the roster takes one hop more.'
-                : 'Kill the primary of the metadata group and start it again: the planes diverge, and writes are forwarded.'}
-        </p>
+        <p>{words.next}</p>
       </NowCell>
       <NowCell label="Parked now">
         <p className="row parked">
-          {(props.answer?.nodes ?? []).map(node => (
-            <span key={node.node} className="nowrap">
-              node-{node.node}{' '}
-              <span className="num" title={node.error && visible(node.error)}>
-                {node.parked === undefined ? 'not heard' : `${node.parked}, ${grouped(node.total ?? 0)} since boot`}
+          {(props.answer?.nodes ?? []).map(node => {
+            const state = view.nodes.get(node.node)?.process?.state
+            const look = state !== undefined && state !== 'running' ? processLook[state] : undefined
+            return (
+              <span key={node.node} className="nowrap" title={node.error && visible(node.error)}>
+                {look && <Glyph name={look.glyph} state={look.colour} />} node-{node.node}{' '}
+                {node.parked === undefined ? (
+                  look ? (
+                    processWords(view.nodes.get(node.node))
+                  ) : (
+                    'not heard'
+                  )
+                ) : (
+                  <span className="num">
+                    {node.parked}, {grouped(node.total ?? 0)} since boot
+                  </span>
+                )}
               </span>
-            </span>
-          ))}
+            )
+          })}
+          {props.answer === undefined && 'not read yet'}
         </p>
       </NowCell>
     </NowStrip>
@@ -235,6 +232,8 @@ const FORWARD_COLUMNS: readonly ExportColumn<ForwardChain>[] = [
   { id: 'outcome', data: chain => chain.state },
   { id: 'status', data: chain => chain.status },
   { id: 'reason', data: chain => chain.reason },
+  { id: 'atPrimary', data: chain => chain.atPrimary },
+  { id: 'totalMs', data: totalOf },
   ...(['received', 'parked', 'sent', 'unsent', 'taken', 'accepted', 'refused', 'answered', 'lost'] as const).map(
     (step): ExportColumn<ForwardChain> => ({
       id: `${step}Us`,
@@ -258,9 +257,17 @@ const STEP_WORDS: Readonly<Record<ForwardChain['steps'][number]['step'], string>
   lost: 'no result came; the client was told status 57',
 }
 
-function HopsPane({ chain }: { chain: ForwardChain }) {
+/** A result with status 57 is no refusal: the op was prepared, and may still be committed. */
+const stepWords = (step: ForwardChain['steps'][number]['step'], chain: ForwardChain): string =>
+  step === 'refused' && chain.atPrimary === 'unknown'
+    ? 'given up with status 57: the op may still be committed'
+    : STEP_WORDS[step]
+
+function HopsPane({ chain, answer }: { chain: ForwardChain; answer: ForwardsAnswer | undefined }) {
   const now = useNowSeconds()
   const hops = hopsOf(chain)
+  const first = hops.steps[0]
+  const boot = answer?.nodes.find(node => node.node === first?.node)?.reporter?.boot
   return (
     <Pane
       title={`${chain.nonce.slice(-6)}, hop by hop`}
@@ -268,6 +275,18 @@ function HopsPane({ chain }: { chain: ForwardChain }) {
         hops.travelMs === undefined ? '' : `; ${hops.travelMs.toFixed(2)} ms on the links, split evenly`
       }`}
       testId="hops"
+      actions={
+        boot !== undefined &&
+        first && (
+          <Link
+            className="btn small quiet push"
+            to="/timeline"
+            search={{ group: 'all', sel: `${first.node}.${boot}.${first.seq}` }}
+          >
+            Show on timeline
+          </Link>
+        )
+      }
     >
       <Waterfall chain={chain} now={now} />
       <DataTable
@@ -288,7 +307,7 @@ function HopsPane({ chain }: { chain: ForwardChain }) {
             data: step => (step.link ? `${step.link.id} ${step.link.ordinal}` : null),
             cell: step => (step.link ? `${visible(step.link.id.split('#')[0]!)} ${grouped(step.link.ordinal)}` : ''),
           },
-          { id: 'detail', head: 'Detail', data: step => STEP_WORDS[step.step] },
+          { id: 'detail', head: 'Detail', data: step => stepWords(step.step, chain) },
         ]}
       />
     </Pane>
@@ -297,14 +316,22 @@ function HopsPane({ chain }: { chain: ForwardChain }) {
 const grouped3 = (ms: number): string =>
   `${grouped(Math.floor(ms))}.${String(Math.floor((ms % 1) * 1000)).padStart(3, '0')}`
 
+/** Of this forward, in the recording and at the moment that are shown. */
+function addressOf(nonce: string): string {
+  const url = new URL(location.href)
+  url.searchParams.set('id', nonce)
+  return `${url.origin}${url.pathname}${url.search}`
+}
+
 function KnownPane({ chain, answer }: { chain: ForwardChain; answer: ForwardsAnswer | undefined }) {
   const evidence = evidenceOf(chain)
   const asked = answer?.nodes.find(node => node.node === chain.primary)
   const frozen = useCell(paused)
+  const past = useCell(asOf)
   const away = (answer?.nodes ?? []).filter(node => node.error !== undefined)
   return (
     <Pane
-      title="What is known now"
+      title={past ? 'What was known then' : 'What is known now'}
       testId="known"
       actions={
         asked?.reporter ? <Age atMs={msOf(asked.reporter.takenWallUs)} by={`node-${chain.primary}`} push /> : undefined
@@ -361,12 +388,8 @@ function KnownPane({ chain, answer }: { chain: ForwardChain; answer: ForwardsAns
             Open partition
           </Link>
         )}
-        <CopyButton
-          text={`${location.origin}/forwards?id=${chain.nonce}`}
-          label="Copy link"
-          title="Address of this forward"
-        />
-        {frozen !== undefined && <span className="micro ink-3">as of the pause</span>}
+        <CopyButton text={addressOf(chain.nonce)} label="Copy link" title="Address of this forward" />
+        {frozen !== undefined && past === undefined && <span className="micro ink-3">as of the pause</span>}
       </p>
     </Pane>
   )

@@ -5,8 +5,10 @@ const RADIUS = 8
 
 /** A row's picture: filled where the write entered, ringed where it was sent, dashed when no answer came back. */
 export function HopGlyph(props: { chain: ForwardChain; nodes: readonly number[] }) {
-  const { chain, nodes } = props
-  const x = (node: number): number => 12 + Math.max(0, nodes.indexOf(node)) * STEP
+  const { chain } = props
+  // Before the nodes are known, the two ends are.
+  const nodes = [...new Set([...props.nodes, chain.origin, chain.primary])].sort((a, b) => a - b)
+  const x = (node: number): number => 12 + nodes.indexOf(node) * STEP
   const right = x(chain.primary) > x(chain.origin)
   const from = x(chain.origin) + (right ? RADIUS + 1 : -RADIUS - 1)
   const to = x(chain.primary) + (right ? -RADIUS - 3 : RADIUS + 3)
@@ -20,6 +22,8 @@ export function HopGlyph(props: { chain: ForwardChain; nodes: readonly number[] 
       role="img"
       aria-label={`node-${chain.origin} to node-${chain.primary}`}
     >
+      {/* behind the nodes that it passes */}
+      <path d={`M${from} 11H${to}`} className={`hop${lost ? ' lost' : ''}`} />
       {nodes
         .filter(node => node !== chain.origin && node !== chain.primary)
         .map(node => (
@@ -30,7 +34,6 @@ export function HopGlyph(props: { chain: ForwardChain; nodes: readonly number[] 
             </text>
           </g>
         ))}
-      <path d={`M${from} 11H${to}`} className={`hop${lost ? ' lost' : ''}`} />
       <path
         d={right ? `M${to - 5} 7.5 ${to + 1} 11 ${to - 5} 14.5` : `M${to + 5} 7.5 ${to - 1} 11 ${to + 5} 14.5`}
         className="hop"

@@ -1,9 +1,9 @@
 /** One forward as lanes over time: client, origin, primary; the axis leaves out what is only waiting, and says how much. */
 import { useLayoutEffect, useRef, useState } from 'react'
 import type { ForwardChain } from '../../../shared/inspection/forwards.ts'
-import { axisTicks, cutAxis, placeOf, quietOf } from '../../geometry/cut-axis.ts'
+import { axisTicks, cutAxis, placeOf, quietOf, tickWords } from '../../geometry/cut-axis.ts'
 import { type Hops, hopsOf } from '../../geometry/hops.ts'
-import { duration, grouped } from '../../ui/format.ts'
+import { duration } from '../../ui/format.ts'
 import type { StateColour } from '../../ui/glyph.tsx'
 import { OUTCOME_LOOK, reasonWords } from './evidence.ts'
 
@@ -53,6 +53,8 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
   const look = OUTCOME_LOOK[chain.state]
   const words = hops.steps.map(step => `${step.step} at ${step.atMs.toFixed(3)} ms on node-${step.node}`).join(', ')
   const originEnd = answered ?? lost ?? unsent ?? endMs
+  // Too near to the left edge to end there.
+  const left = x(originEnd) - 12 - (chain.reason?.length ?? 0) * 6.4 < LEFT
   const workEnd = decided ?? (taken === undefined ? undefined : endMs)
   return (
     <svg
@@ -67,7 +69,7 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
         <g key={tick.px}>
           <path d={`M${tick.px} 20V${HEIGHT - 4}`} className="hair" />
           <text className="d s l" x={tick.px} y="13" textAnchor="middle">
-            {tickWords(tick.ms)}
+            {tickWords(tick)}
           </text>
         </g>
       ))}
@@ -97,7 +99,9 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
               ? 'taken, no decision told'
               : at('refused') === undefined
                 ? 'taken, answered'
-                : 'taken, refused'
+                : chain.atPrimary === 'unknown'
+                  ? 'taken, given up'
+                  : 'taken, refused'
           }
         />
       )}
@@ -120,9 +124,17 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
       {sent !== undefined && taken === undefined && (
         <>
           <path d={`M${x(sent)} ${y(1) + BAR}l10 12`} className="wfa lost" />
-          <Mark name="drop" colour="danger" x={x(sent) + 10} y={y(1) + BAR + 13} />
-          <text className="s k" x={x(sent) + 24} y={y(2) + 14}>
-            {unsent === undefined ? 'nobody reports its arrival' : 'not sent'}
+          <Mark name="unknown" colour="none" x={x(sent) + 12} y={y(1) + BAR + 15} />
+          <text className="s k halo" x={x(sent) + 24} y={y(2) + 14}>
+            nobody reports its arrival
+          </text>
+        </>
+      )}
+      {unsent !== undefined && (
+        <>
+          <Mark name="drop" colour="danger" x={x(unsent)} y={y(1) + BAR + 12} />
+          <text className="s k halo" x={x(unsent) + 14} y={y(2) + 4}>
+            not sent
           </text>
         </>
       )}
@@ -138,16 +150,18 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
         {chain.status === undefined ? look.word : `status ${chain.status}`}
       </text>
       {chain.reason !== undefined && chain.state !== 'accepted' && (
-        <text className="s k halo" x={x(originEnd) - 12} y={y(1) + BAR + 14} textAnchor="end">
+        <text
+          className="s k halo"
+          x={left ? LEFT : x(originEnd) - 12}
+          y={y(1) + BAR + 14}
+          textAnchor={left ? 'start' : 'end'}
+        >
           {reasonWords(chain.reason)}
         </text>
       )}
     </svg>
   )
 }
-
-const tickWords = (ms: number): string =>
-  `${grouped(Math.floor(ms))}${ms % 1 === 0 ? '' : (ms % 1).toFixed(1).slice(1)} ms`
 
 function Lane(props: { y: number; name: string; note: string }) {
   return (

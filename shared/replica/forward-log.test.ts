@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { FORWARDS_KEPT, ForwardLog, ODD_FORWARDS_KEPT } from './forward-log.ts'
+
+const fields = (nonce: number) =>
+  ({
+    nonce: nonce.toString(16),
+    side: 'origin',
+    origin: 1,
+    primary: 0,
+    group: '0',
+    operation: 160,
+    client: '1',
+  }) as const
+const clock = { nowMicros: () => 1n, monoMicros: () => 1 }
+
+test('a forward with an outcome unknown is told of long after those that were accepted have pushed it out', () => {
+  const log = new ForwardLog(clock as ConstructorParameters<typeof ForwardLog>[0])
+  log.begin(fields(1)).end('unknown', 57, 'lost')
+  const late = log.begin(fields(2))
+  for (let nonce = 3; nonce < 3 + 2 * FORWARDS_KEPT; nonce++) log.begin(fields(nonce)).end('accepted', 0, 'committed')
+  // It ends only now: what is told of it goes on being true.
+  late.end('refused', 58, 'not accepted')
+  const told = log.newest(10)
+  expect(told).toHaveLength(12)
+  expect(told.slice(-2).map(({ nonce, state }) => [nonce, state])).toEqual([
+    ['2', 'refused'],
+    ['1', 'unknown'],
+  ])
+  expect(log.total).toBe(2 + 2 * FORWARDS_KEPT)
+})
+
+test('of those it keeps the newest, and no more than it says', () => {
+  const log = new ForwardLog(clock as ConstructorParameters<typeof ForwardLog>[0])
+  const all = FORWARDS_KEPT + ODD_FORWARDS_KEPT + 5
+  for (let nonce = 1; nonce <= all; nonce++) log.begin(fields(nonce)).end('unknown', 57, 'lost')
+  const told = log.newest(FORWARDS_KEPT)
+  expect(told).toHaveLength(FORWARDS_KEPT + ODD_FORWARDS_KEPT)
+  expect([told[0]!.nonce, told.at(-1)!.nonce]).toEqual([all.toString(16), (6).toString(16)])
+})
