@@ -32,6 +32,8 @@ export const searchSchemas = {
     client: z.string().regex(/^[0-9a-f]{1,32}$/),
     q: z.string().max(64),
     sort: z.enum(['eviction', 'slot']),
+    /** Number of a request that comes again. */
+    request: decimalText,
   },
   node: { tab: z.enum(['status', 'wal', 'clients', 'boot', 'disk', 'log']), group: decimalText },
   partitions: { q: z.string().max(255), sort: z.enum(['group', 'name', 'offsets', 'lag']) },
@@ -63,7 +65,8 @@ export const searchSchemas = {
   superblocks: {
     group: decimalText,
     node: nodeId,
-    with: nodeId,
+    /** Two nodes, whose records of the group are laid side by side. */
+    compare: z.string().regex(/^([0-9]|[12][0-9]|3[01]),([0-9]|[12][0-9]|3[01])$/),
     field: z.string().regex(/^[a-zA-Z0-9_.]{1,64}$/),
     only: z.enum(['unreadable']),
   },

@@ -4,7 +4,13 @@ import { type StreamMessage, topicsAnswer } from '../../shared/inspection/api.ts
 import { filesAnswer, logAnswer } from '../../shared/inspection/files.ts'
 import { FORWARDS_LIMIT_MAX, forwardsAnswer } from '../../shared/inspection/forwards.ts'
 import { linksAnswer } from '../../shared/inspection/links.ts'
-import { journalSnapshot, sessionSnapshot, walEntrySnapshot, walScanSnapshot } from '../../shared/inspection/logs.ts'
+import {
+  DIRECTORY_BOOT,
+  journalSnapshot,
+  sessionSnapshot,
+  walEntrySnapshot,
+  walScanSnapshot,
+} from '../../shared/inspection/logs.ts'
 import { groupAnswer } from '../../shared/inspection/node-api.ts'
 import { consumersAnswer, type PollStrategyName, polledAnswer } from '../../shared/inspection/polls.ts'
 import {
@@ -100,7 +106,8 @@ export const queries = {
     queryOptions({
       queryKey: ['node', node, 'wal'],
       queryFn: ({ signal }) => ask(`/api/nodes/${node}/wal`, walSnapshot, signal),
-      refetchInterval: every(everyMs),
+      // A file that nobody writes is read whole each time.
+      refetchInterval: ({ state }) => every(state.data?.reporter.boot === DIRECTORY_BOOT ? SLOW_MS * 2 : everyMs)(),
     }),
   walEntry: (node: number, op: string) =>
     queryOptions({
@@ -109,12 +116,13 @@ export const queries = {
       refetchInterval: every(SLOW_MS * 2),
       placeholderData: () => undefined,
     }),
-  /** Reads the whole file: asked for by hand. */
+  /** Reads the whole file: asked for by hand, and by itself of a directory that nobody serves. */
   walScan: (node: number) =>
     queryOptions({
       queryKey: ['node', node, 'wal', 'scan'],
       queryFn: ({ signal }) => ask(`/api/nodes/${node}/wal/scan`, walScanSnapshot, signal),
       enabled: false,
+      refetchInterval: ({ state }) => state.data?.reporter.boot === DIRECTORY_BOOT && every(SLOW_MS * 2)(),
       placeholderData: () => undefined,
     }),
   journal: (node: number, at: PartitionAt, everyMs = SLOW_MS) =>

@@ -4,6 +4,7 @@ import { useMemo } from 'react'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
+import { answers as answersNow, processWords } from '../../data/slots.ts'
 import { shown } from '../../data/store.ts'
 import { type EachAnswer, useEach } from '../../data/use-each.ts'
 import { useReplicaIds } from '../../data/use-replica-ids.ts'
@@ -11,13 +12,23 @@ import type { Search } from '../../search.ts'
 import { Age } from '../../ui/age.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { count, grouped, visible } from '../../ui/format.ts'
-import { Now, type NowWords } from '../../ui/now.tsx'
+import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Skeleton } from '../../ui/problem.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
+import type { ExportColumn } from '../../ui/table-export.tsx'
 import { Unasked } from '../superblocks/unasked.tsx'
 import { SessionPane } from './session-pane.tsx'
-import { differences, leadingTable, type SessionRow, sessionRows, type TableEntry, type TableOf } from './sessions.ts'
+import {
+  agreedOn,
+  leadingTable,
+  type SessionField,
+  type SessionRow,
+  sessionRows,
+  type TableEntry,
+  type TableOf,
+} from './sessions.ts'
+import { clientsSituation } from './situation.ts'
 import './clients.css'
 
 const route = getRouteApi('/clients')
@@ -27,17 +38,20 @@ export default function ClientsScreen() {
   const navigate = useNavigate()
   const nodes = useCell(shown, state => state.view.nodes)
   const ids = useReplicaIds()
-  const answers = useEach(ids, queries.clients, id => nodes.get(id)?.process?.state === 'running')
-  const tables = useMemo(
-    () =>
-      answers.flatMap((answer): TableOf[] =>
-        answer.data?.reporter.node === answer.node ? [{ node: answer.node, snapshot: answer.data }] : [],
-      ),
-    [answers],
+  const answers = useEach(ids, queries.clients, id => answersNow(nodes.get(id)))
+  // Whoever does not answer now is not compared: what it said last was of another moment, or of a life that has ended.
+  const heard = useMemo(
+    () => answers.filter(answer => answersNow(nodes.get(answer.node)) && !answer.error && answer.data),
+    [answers, nodes],
   )
+  const tables = useMemo(() => heard.map(({ node, data }): TableOf => ({ node, snapshot: data! })), [heard])
   const rows = useMemo(() => sessionRows(tables), [tables])
   const change = (patch: Partial<Record<keyof Search<'clients'>, string | undefined>>): void =>
-    void navigate({ to: '/clients', search: old => ({ ...old, ...patch }) as Search<'clients'>, replace: 'q' in patch })
+    void navigate({
+      to: '/clients',
+      search: old => ({ ...old, ...patch }) as Search<'clients'>,
+      replace: 'q' in patch || 'request' in patch,
+    })
   const wanted = search.q?.toLowerCase() ?? ''
   const listed = rows
     .filter(row => row.client.includes(wanted))
@@ -45,17 +59,19 @@ export default function ClientsScreen() {
   const reporters = tables.map(({ node }) => node)
   const chosen = rows.find(row => row.client === search.client) ?? listed[0]
   const lead = leadingTable(tables)
+  const missing = ids.filter(id => !reporters.includes(id)).map(id => `node-${id} ${processWords(nodes.get(id))}`)
+  const oldest = tables.map(({ snapshot }) => msOf(snapshot.reporter.takenWallUs))
   return (
     <>
       <h1 className="sr">Clients</h1>
       <div className="screen cls">
-        <Now words={situation(rows, tables)} />
+        <Now words={clientsSituation(rows, tables, missing)} />
         <div className="cls-top">
           <Pane
             title="Sessions"
             label={
               lead
-                ? `${count(rows.length, 'session')} of ${count(lead.snapshot.slots, 'slot')}; order as node-${lead.node} holds it`
+                ? `${grouped(rows.length)} of ${count(lead.snapshot.slots, 'slot')}, by node-${lead.node}`
                 : 'the replicated client table'
             }
             testId="sessions"
@@ -79,6 +95,7 @@ export default function ClientsScreen() {
                   ]}
                   onChange={value => change({ sort: value === 'eviction' ? undefined : value })}
                 />
+                <Age atMs={oldest.length > 0 ? Math.min(...oldest) : undefined} by="oldest" />
               </span>
             }
           >
@@ -86,8 +103,15 @@ export default function ClientsScreen() {
               answers={answers}
               nodes={nodes}
               what="clients"
-              asked={node => node?.process?.state === 'running'}
+              asked={answersNow}
+              then={() => 'A table is in the memory of its process; it is not compared here.'}
             />
+            {search.client !== undefined && rows.length > 0 && chosen?.client !== search.client && (
+              <p className="note" role="status" data-testid="client-gone">
+                No node that answers holds a session of <code>{search.client}</code>: it has signed out, was let go, or
+                never came. {chosen ? 'The first one listed is shown.' : ''}
+              </p>
+            )}
             {tables.length === 0 && answers.some(answer => answer.loading) ? (
               <Skeleton what="sessions" rows={8} />
             ) : (
@@ -104,25 +128,35 @@ export default function ClientsScreen() {
                     : 'No client has that in its id.'
                 }
                 columns={columnsOf(reporters)}
+                fileColumns={fileColumnsOf(reporters)}
               />
             )}
           </Pane>
-          {chosen && <SessionPane row={chosen} nodes={reporters} />}
+          {chosen && (
+            <SessionPane
+              key={chosen.client}
+              row={chosen}
+              nodes={reporters}
+              request={search.request}
+              onRequest={request => change({ request })}
+            />
+          )}
         </div>
-        <Connections answers={answers} onClient={client => change({ client })} />
+        <Connections answers={heard} onClient={client => change({ client })} />
       </div>
     </>
   )
 }
 
+const anyOf = (row: SessionRow): TableEntry => [...row.on.values()][0]!
+
 function columnsOf(nodes: readonly number[]): Column<SessionRow>[] {
-  const any = (row: SessionRow): TableEntry => [...row.on.values()][0]!
+  const value = (field: SessionField) => (row: SessionRow) => <Value row={row} nodes={nodes} field={field} />
   return [
     {
       id: 'client',
       head: 'Client',
       align: 'm',
-      data: row => row.client,
       cell: row => (
         <span title={row.client}>
           {row.client.slice(0, 12)}
@@ -132,94 +166,58 @@ function columnsOf(nodes: readonly number[]): Column<SessionRow>[] {
     },
     { id: 'evictionRank', head: 'evicted as', align: 'n', data: row => row.rank ?? null },
     { id: 'slot', head: 'slot', align: 'n', data: row => row.slot ?? null },
-    { id: 'user', head: 'user', align: 'n', data: row => any(row).user },
-    { id: 'session', head: 'session', align: 'n', data: row => BigInt(any(row).session) },
-    ...nodes.flatMap((node): Column<SessionRow>[] => [
-      {
-        id: `node${node}.watermark`,
-        head: <>watermark n{node}</>,
-        align: 'n',
-        data: row => valueOn(row, node, 'watermark'),
-        cell: row => <Value row={row} node={node} nodes={nodes} field="watermark" />,
-      },
-      {
-        id: `node${node}.latestCommit`,
-        head: <>commit n{node}</>,
-        align: 'n',
-        data: row => valueOn(row, node, 'latestCommit'),
-        cell: row => <Value row={row} node={node} nodes={nodes} field="latestCommit" />,
-      },
-    ]),
+    { id: 'user', head: 'user', align: 'n', cell: value('user') },
+    {
+      id: 'session',
+      head: <span title="The op of its latest Register">session epoch</span>,
+      align: 'n',
+      cell: value('session'),
+    },
+    {
+      id: 'watermark',
+      head: <span title="Highest committed request number">watermark</span>,
+      align: 'n',
+      cell: value('watermark'),
+    },
+    {
+      id: 'latestCommit',
+      head: <span title="Op of its newest reply; the smallest one of a full table is let go first">newest reply</span>,
+      align: 'n',
+      cell: value('latestCommit'),
+    },
+    { id: 'cachedReplies', head: 'replies kept', align: 'n', cell: value('cachedReplies') },
   ]
 }
 
-const valueOn = (row: SessionRow, node: number, field: 'watermark' | 'latestCommit'): bigint | null => {
-  const held = row.on.get(node)
-  return held ? BigInt(held[field]) : null
-}
+/** A file has every node's own word. */
+const fileColumnsOf = (nodes: readonly number[]): ExportColumn<SessionRow>[] => [
+  { id: 'client', data: row => row.client },
+  { id: 'evictionRank', data: row => row.rank ?? null },
+  { id: 'slot', data: row => row.slot ?? null },
+  ...nodes.flatMap((node): ExportColumn<SessionRow>[] =>
+    (['user', 'session', 'watermark', 'latestCommit', 'cachedReplies'] as const).map(field => ({
+      id: `node${node}.${field}`,
+      data: row => {
+        const held = row.on.get(node)
+        return held ? BigInt(held[field]) : null
+      },
+    })),
+  ),
+]
 
-function Value(props: {
-  row: SessionRow
-  node: number
-  nodes: readonly number[]
-  field: 'watermark' | 'latestCommit' | 'cachedReplies'
-}) {
-  const held = props.row.on.get(props.node)
-  const differs = differences(props.row, props.nodes).has(props.field)
-  if (!held)
-    return (
-      <span className="differs" title="it has no session for this client">
-        none
-      </span>
-    )
-  return <span className={differs ? 'differs' : undefined}>{grouped(held[props.field])}</span>
-}
-
-function situation(rows: readonly SessionRow[], tables: readonly TableOf[]): NowWords {
-  const nodes = tables.map(({ node }) => node)
-  const base = {
-    label: 'Client table',
-    why: 'Each session keeps its highest request number and up to five replies, so that a retried request runs once.',
-  } as const
-  if (tables.length === 0)
-    return {
-      ...base,
-      tone: 'plain',
-      glyph: 'unknown',
-      colour: 'none',
-      what: 'No node has shown its table.',
-      next: 'Start a node.',
-    }
-  const lead = leadingTable(tables)!
-  const free = lead.snapshot.slots - lead.snapshot.table.length
-  const next =
-    rows.length === 0
-      ? 'A client that signs in gets a session: the op of its Register is its number.'
-      : free > 0
-        ? `${count(free, 'slot')} ${free === 1 ? 'is' : 'are'} free; only a full table lets a session go.`
-        : `The next new client pushes out ${visible(rows[0]!.client)}: its newest reply is the oldest.`
-  const differing = rows.filter(row => differences(row, nodes).size > 0)
-  if (differing.length > 0)
-    return {
-      ...base,
-      tone: 'change',
-      glyph: 'change',
-      colour: 'change',
-      what: `${count(differing.length, 'session')} ${differing.length === 1 ? 'differs' : 'differ'} between nodes now.`,
-      why: 'Answers are taken one after the other, and a node that is behind has not applied what the others have; once still, all tables are equal.',
-      next,
-    }
-  return {
-    ...base,
-    tone: 'good',
-    glyph: 'ok',
-    colour: 'ok',
-    what:
-      rows.length === 0
-        ? 'No session was registered yet.'
-        : `${count(rows.length, 'session')}, the same on ${nodes.length === 1 ? `node-${nodes[0]}, which alone has answered` : `all ${nodes.length} nodes that answered`}.`,
-    next,
-  }
+/** One value where all agree; where they do not, each node's own. */
+function Value(props: { row: SessionRow; nodes: readonly number[]; field: SessionField }) {
+  const { row, nodes, field } = props
+  const agreed = agreedOn(row, nodes, field)
+  if (agreed !== undefined) return grouped(agreed)
+  const told = nodes.map(node => row.on.get(node)?.[field])
+  if (new Set(told.filter(value => value !== undefined).map(String)).size === 1 && field !== 'session')
+    return grouped(String(anyOf(row)[field]))
+  return (
+    <span className="differs">
+      {nodes.map((node, index) => `n${node} ${told[index] === undefined ? 'none' : grouped(told[index])}`).join(', ')}
+    </span>
+  )
 }
 
 type Answer = EachAnswer<{
@@ -235,7 +233,7 @@ function Connections(props: { answers: readonly Answer[]; onClient: (client: str
   return (
     <Pane
       title="Connections"
-      label="who is connected to which node now"
+      label="as each node that answers has them"
       testId="connections"
       actions={<Age atMs={taken.length > 0 ? Math.min(...taken) : undefined} by="oldest answer" push />}
     >

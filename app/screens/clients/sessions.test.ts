@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { ClientId } from '../../../shared/bytes/units.ts'
 import { ClientTable } from '../../../shared/metadata/client-table.ts'
-import { differences, evictionOrder, leadingTable, retryVerdict, sessionRows, type TableEntry } from './sessions.ts'
+import {
+  agreedOn,
+  differences,
+  evictionOrder,
+  leadingTable,
+  retryVerdict,
+  sessionRows,
+  type TableEntry,
+} from './sessions.ts'
+import { clientsSituation } from './situation.ts'
 
 const entry = (client: string, slot: number, latestCommit: string, more: Partial<TableEntry> = {}): TableEntry => ({
   client,
@@ -64,6 +73,20 @@ describe('the client tables side by side', () => {
     expect([...differences(rows[0]!, [0, 1])]).toEqual([])
     expect([...differences(rows[2]!, [0, 1])]).toEqual(['watermark', 'latestCommit'])
     expect(differences(rows[1]!, [0, 1]).size).toBe(5)
+    expect(agreedOn(rows[2]!, [0, 1], 'session')).toBe('1')
+    expect(agreedOn(rows[2]!, [0, 1], 'watermark')).toBeUndefined()
+  })
+
+  it('are compared by those that answer, and say who does not', () => {
+    const equal = [tableOf(1, entry('a', 0, '5')), tableOf(2, entry('a', 0, '5'))]
+    const words = clientsSituation(sessionRows(equal), equal, ['node-0 was killed'])
+    expect(words.what).toBe('1 session, the same on node-1 and node-2.')
+    expect(words.why).toContain('node-0 was killed.')
+    const alone = equal.slice(0, 1)
+    expect(clientsSituation(sessionRows(alone), alone, []).what).toBe('1 session, as node-1 alone has them.')
+    const behind = [equal[0]!, tableOf(2)]
+    expect(clientsSituation(sessionRows(behind), behind, []).what).toBe('1 session differs between nodes now.')
+    expect(clientsSituation([], [], ['node-0 is paused']).why).toContain('node-0 is paused')
   })
 
   it('say what becomes of a request that comes again', () => {

@@ -64,6 +64,10 @@ export function differences(row: SessionRow, nodes: readonly number[]): Readonly
   return new Set(FIELDS.filter(field => new Set(held.map(entry => String(entry![field]))).size > 1))
 }
 
+/** What all nodes that have answered agree on; undefined when they differ. */
+export const agreedOn = (row: SessionRow, nodes: readonly number[], field: SessionField): string | undefined =>
+  differences(row, nodes).has(field) ? undefined : String(row.on.get(nodes[0]!)![field])
+
 export type RetryVerdict = 'new' | 'duplicate' | 'already_applied' | 'no_session'
 export const RETRY_WORDS: Readonly<Record<RetryVerdict, string>> = {
   new: 'runs: above the watermark, so nobody has applied it',

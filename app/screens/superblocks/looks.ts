@@ -1,4 +1,5 @@
 /** How slots and verdicts look, and one row of the table: one pair of slots as one node showed it. */
+import type { ProcessState } from '../../../shared/inspection/api.ts'
 import type { SuperblocksSnapshot } from '../../../shared/inspection/snapshots.ts'
 import type { GlyphName, StateColour } from '../../ui/glyph.tsx'
 import type { SlotState, Verdict } from './verdicts.ts'
@@ -9,6 +10,8 @@ export interface Row {
   readonly block: BlockGroup
   readonly takenMs: number
   readonly stale: boolean
+  /** Of the node: a directory is read of one that does not run. */
+  readonly process: ProcessState
 }
 
 export const SLOT_LOOK: Readonly<Record<SlotState, { glyph: GlyphName; colour: StateColour }>> = {

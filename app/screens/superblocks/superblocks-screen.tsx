@@ -1,26 +1,31 @@
 /** Both slots of every group on every node, what they mean together and why; bytes below. Absent is a legal answer. */
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { useMemo } from 'react'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useMemo, useRef } from 'react'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
-import { showsSlots } from '../../data/slots.ts'
+import { answers as answersNow, showsSlots } from '../../data/slots.ts'
 import { shown } from '../../data/store.ts'
 import { useEach } from '../../data/use-each.ts'
 import { useReplicaIds } from '../../data/use-replica-ids.ts'
 import { byGroup, groupName, METADATA, pathName } from '../../names.ts'
 import type { Search } from '../../search.ts'
 import { Age, STALE_MS, useNowSeconds } from '../../ui/age.tsx'
-import { count, grouped, visible } from '../../ui/format.ts'
+import { ageText, count, grouped, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Segmented } from '../../ui/segmented.tsx'
+import { Spacer } from '../../ui/spacer.tsx'
+import { processLook } from '../../ui/states.ts'
 import { type ExportColumn, TableFoot } from '../../ui/table-export.tsx'
 import { type Row, SLOT_LOOK, VERDICT_LOOK } from './looks.ts'
+import { newestRecord } from './records.ts'
+import { superblocksSituation } from './situation.ts'
 import { SlotPane } from './slot-pane.tsx'
 import { Unasked } from './unasked.tsx'
 import { WhyPane } from './why-pane.tsx'
@@ -40,35 +45,48 @@ export default function SuperblocksScreen() {
       if (!answer.data) continue
       const takenMs = msOf(answer.data.reporter.takenWallUs)
       for (const block of answer.data.groups)
-        list.push({ node: answer.node, block, takenMs, stale: now - takenMs > STALE_MS })
+        list.push({
+          node: answer.node,
+          block,
+          takenMs,
+          stale: now - takenMs > STALE_MS,
+          process: nodes.get(answer.node)?.process?.state ?? 'running',
+        })
     }
     return list.sort((a, b) => byGroup(a.block.group, b.block.group) || a.node - b.node)
-  }, [answers, now])
+  }, [answers, nodes, now])
   const bad = rows.filter(row => row.block.verdict === 'unreadable')
   const listed = search.only === 'unreadable' ? bad : rows
-  const chosen =
-    rows.find(row => row.block.group === search.group && row.node === Number(search.node ?? -1)) ??
-    bad[0] ??
-    rows.find(row => row.block.verdict === 'present') ??
-    rows[0]
+  const [first, second] = search.compare?.split(',').map(Number) ?? []
+  const wanted = search.node === undefined ? first : Number(search.node)
+  const isNamed = search.group !== undefined || wanted !== undefined
+  const candidates = rows.filter(
+    row => row.block.group === (search.group ?? METADATA) && (wanted === undefined || row.node === wanted),
+  )
+  const chosen = telling(isNamed && candidates.length > 0 ? candidates : rows)
   const peers = chosen ? rows.filter(row => row.block.group === chosen.block.group && row.node !== chosen.node) : []
-  const other = peers.find(row => row.node === Number(search.with ?? -1)) ?? peers[0]
+  const other = peers.find(row => row.node === second) ?? peers.find(row => row.node === first) ?? newestRecord(peers)
+  const loading = answers.some(answer => answer.loading && showsSlots(nodes.get(answer.node)))
   const change = (patch: Partial<Record<keyof Search<'superblocks'>, string | undefined>>): void =>
     void navigate({ to: '/superblocks', search: old => ({ ...old, ...patch }) as Search<'superblocks'> })
   return (
     <>
       <h1 className="sr">Superblocks</h1>
       <div className="screen sbk">
-        <Lead
-          rows={rows}
-          bad={bad}
-          loading={answers.some(answer => answer.loading && showsSlots(nodes.get(answer.node)))}
-          down={ids.filter(id => nodes.get(id)?.process?.state !== 'running')}
+        <Now
+          words={superblocksSituation(rows, {
+            loading,
+            away: ids.flatMap(id => (answersNow(nodes.get(id)) ? [] : (nodes.get(id) ?? []))),
+          })}
         />
         <div className="cols inner-scroll">
           <Pane
             title="Superblocks"
-            label={`${count(rows.length, 'pair')} on ${count(new Set(rows.map(row => row.node)).size, 'node')}`}
+            label={
+              rows.length === 0
+                ? undefined
+                : `${count(rows.length, 'pair')} on ${count(new Set(rows.map(row => row.node)).size, 'node')}`
+            }
             testId="superblocks"
             actions={
               <span className="push row">
@@ -81,26 +99,60 @@ export default function SuperblocksScreen() {
                   ]}
                   onChange={value => change({ only: value === 'all' ? undefined : value })}
                 />
-                <Age atMs={chosen?.takenMs} by="read" />
+                {chosen && <Age atMs={chosen.takenMs} by={`node-${chosen.node} read`} />}
               </span>
             }
           >
-            <Unasked answers={answers} nodes={nodes} what="slots" asked={showsSlots} />
+            <Unasked
+              answers={answers}
+              nodes={nodes}
+              what="slots"
+              asked={showsSlots}
+              then={kept =>
+                kept
+                  ? 'What it answered last is hatched; its files can be read without it.'
+                  : 'Its files can be read without it.'
+              }
+              files
+            />
+            {rows.length > 0 && !loading && isNamed && candidates.length === 0 && (
+              <p className="note" role="status" data-testid="pair-gone">
+                Nobody shows {groupName(search.group ?? METADATA)}
+                {wanted !== undefined && ` on node-${wanted}`}, which the address names. Another pair is shown.
+              </p>
+            )}
             {rows.length === 0 && answers.some(answer => answer.loading) && <Skeleton what="superblocks" rows={8} />}
             {rows.length > 0 && (
-              <Scroll name="Slots of every group">
-                <SlotTable
-                  rows={listed}
-                  chosen={chosen}
-                  onChoose={row => change({ group: row.block.group, node: String(row.node), field: undefined })}
-                />
-                {listed.length === 0 && <p className="note">No slot is unreadable.</p>}
-              </Scroll>
+              <SlotTable
+                rows={listed}
+                chosen={chosen}
+                named={isNamed && candidates.length > 0}
+                onChoose={row =>
+                  change({
+                    group: row.block.group,
+                    node: String(row.node),
+                    compare:
+                      other && other.node !== row.node && second !== undefined
+                        ? `${row.node},${other.node}`
+                        : undefined,
+                    field: undefined,
+                  })
+                }
+              />
             )}
             <p className="micro ink-3 note">* commit_max on metadata, offset_frontier on partitions.</p>
             {rows.length > 0 && <TableFoot name="superblocks" rows={listed} columns={SLOT_COLUMNS} />}
           </Pane>
-          {chosen && <WhyPane chosen={chosen} other={other} peers={peers} onOther={id => change({ with: id })} />}
+          {chosen && (
+            <WhyPane
+              chosen={chosen}
+              other={other}
+              peers={peers}
+              onOther={id =>
+                change({ group: chosen.block.group, node: String(chosen.node), compare: `${chosen.node},${id}` })
+              }
+            />
+          )}
         </div>
         {chosen && (
           <div className="hexes">
@@ -121,45 +173,9 @@ export default function SuperblocksScreen() {
   )
 }
 
-function Lead(props: { rows: readonly Row[]; bad: readonly Row[]; loading: boolean; down: readonly number[] }) {
-  const { rows, bad } = props
-  const first = bad[0]
-  const absent = rows.filter(row => row.block.verdict === 'empty').length
-  const what = first
-    ? `Slot ${first.block.slots.findIndex(slot => slot.state === 'corrupt') === 0 ? 'A' : 'B'} of ${groupName(first.block.group)} on node-${first.node} is unreadable.`
-    : rows.length === 0
-      ? props.loading
-        ? 'Reading the slots.'
-        : 'No node shows its slots.'
-      : absent === rows.length
-        ? 'No group has written its superblock yet.'
-        : absent === 0
-          ? `All ${count(rows.length, 'pair')} of slots are whole.`
-          : `Every slot that exists is whole; ${absent} of ${count(rows.length, 'pair')} were never written.`
-  const why = first
-    ? visible(first.block.why)
-    : absent === rows.length && rows.length > 0
-      ? 'A superblock is written when a view changes or a checkpoint is taken; a fresh group boots in view 0 without one.'
-      : 'Two slots are written in turn, each replaced by an atomic rename: the one with the higher sequence wins.'
-  const next = first
-    ? 'Nothing writes to a damaged pair. Restore the slot from a copy, or wipe the node and let it refill.'
-    : props.down.length > 0
-      ? `${props.down.map(id => `node-${id}`).join(', ')} ${props.down.length === 1 ? 'does' : 'do'} not run: slots are read from the directory without it.`
-      : 'Kill the primary on the cluster screen: the election writes view 1 into these slots before anybody votes.'
-  return (
-    <Now
-      words={{
-        tone: first ? 'bad' : 'plain',
-        glyph: first ? 'refused' : absent === rows.length ? 'absent' : 'ok',
-        colour: first ? 'danger' : absent === rows.length ? 'none' : 'ok',
-        label: 'Both slots of every group',
-        what,
-        why,
-        next,
-      }}
-    />
-  )
-}
+/** The pair that has most to tell: one that is unreadable, else one that was written. */
+const telling = (rows: readonly Row[]): Row | undefined =>
+  rows.find(row => row.block.verdict === 'unreadable') ?? rows.find(row => row.block.verdict === 'present') ?? rows[0]
 
 const SLOT_COLUMNS: readonly ExportColumn<Row>[] = [
   { id: 'group', data: row => groupName(row.block.group) },
@@ -187,53 +203,97 @@ const SLOT_COLUMNS: readonly ExportColumn<Row>[] = [
   }),
 ]
 
-function SlotTable(props: { rows: readonly Row[]; chosen: Row | undefined; onChoose: (row: Row) => void }) {
+/** As the lines of the table stand: the head of a group, and its pairs. */
+type Line = { readonly group: string; readonly key: Row['block']['key'] } | { readonly row: Row }
+
+/** Lines that are all drawn; of more only those in sight, since thousands of groups have three each. */
+const LINES_PLAIN = 200
+const GROUP_PX = 21
+const ROW_PX = 24
+
+function SlotTable(props: {
+  rows: readonly Row[]
+  chosen: Row | undefined
+  /** The address names it: it is brought into sight. */
+  named: boolean
+  onChoose: (row: Row) => void
+}) {
+  const { rows, chosen } = props
   const names = useQuery(queries.topics()).data
-  const groups = [...new Set(props.rows.map(row => row.block.group))]
+  const box = useRef<HTMLElement>(null)
+  const lines = useMemo(
+    () =>
+      rows.flatMap((row, at): Line[] => {
+        const { group, key } = row.block
+        return rows[at - 1]?.block.group === group ? [{ row }] : [{ group, key }, { row }]
+      }),
+    [rows],
+  )
+  const many = lines.length > LINES_PLAIN
+  const virtual = useVirtualizer({
+    count: many ? lines.length : 0,
+    getScrollElement: () => box.current,
+    estimateSize: at => ('row' in lines[at]! ? ROW_PX : GROUP_PX),
+    overscan: 12,
+  })
+  const items = many ? virtual.getVirtualItems() : []
+  const at = props.named ? lines.findIndex(line => 'row' in line && line.row === chosen) : -1
+  const measured = items.length > 0
+  useEffect(() => {
+    if (measured && at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
+  }, [measured, at, virtual])
+  const drawn = many ? items.map(item => lines[item.index]!) : lines
   return (
-    <table className="table slots">
-      <thead>
-        <tr className="super">
-          <td />
-          <th colSpan={5} scope="colgroup" className="split">
-            Slot A, <span className="mono">superblock.a</span>
-          </th>
-          <th colSpan={5} scope="colgroup" className="split">
-            Slot B, <span className="mono">superblock.b</span>
-          </th>
-          <th colSpan={2} scope="colgroup" className="split">
-            Together
-          </th>
-        </tr>
-        <tr className="second">
-          <th scope="col">Node</th>
-          <SlotHeads />
-          <SlotHeads />
-          <th scope="col" className="split">
-            wins
-          </th>
-          <th scope="col">verdict</th>
-        </tr>
-      </thead>
-      {groups.map(group => {
-        const rows = props.rows.filter(row => row.block.group === group)
-        const name = group === METADATA ? '' : pathName(names, rows[0]?.block.key)
-        return (
-          <tbody key={group}>
-            <tr className="group">
-              <th colSpan={13} scope="rowgroup">
-                <b>
-                  {groupName(group)} {name}
-                </b>
-              </th>
-            </tr>
-            {rows.map(row => (
-              <SlotRow key={row.node} row={row} chosen={row === props.chosen} onChoose={() => props.onChoose(row)} />
-            ))}
-          </tbody>
-        )
-      })}
-    </table>
+    <Scroll name="Slots of every group" ref={box}>
+      <table className="table slot-table" aria-rowcount={lines.length + 2}>
+        <thead>
+          <tr className="super">
+            <td />
+            <th colSpan={5} scope="colgroup" className="split">
+              Slot A, <span className="mono">superblock.a</span>
+            </th>
+            <th colSpan={5} scope="colgroup" className="split">
+              Slot B, <span className="mono">superblock.b</span>
+            </th>
+            <th colSpan={2} scope="colgroup" className="split">
+              Together
+            </th>
+          </tr>
+          <tr className="second">
+            <th scope="col">Node</th>
+            <SlotHeads />
+            <SlotHeads />
+            <th scope="col" className="split">
+              wins
+            </th>
+            <th scope="col">verdict</th>
+          </tr>
+        </thead>
+        <tbody>
+          <Spacer height={items[0]?.start ?? 0} />
+          {drawn.map(line =>
+            'row' in line ? (
+              <SlotRow
+                key={`${line.row.block.group} ${line.row.node}`}
+                row={line.row}
+                chosen={line.row === chosen}
+                onChoose={() => props.onChoose(line.row)}
+              />
+            ) : (
+              <tr key={line.group} className="group">
+                <th colSpan={13}>
+                  <b>
+                    {groupName(line.group)} {line.group === METADATA ? '' : pathName(names, line.key)}
+                  </b>
+                </th>
+              </tr>
+            ),
+          )}
+          <Spacer height={items.length > 0 ? virtual.getTotalSize() - items.at(-1)!.end : 0} />
+        </tbody>
+      </table>
+      {rows.length === 0 && <p className="note">No slot is unreadable.</p>}
+    </Scroll>
   )
 }
 
@@ -260,8 +320,9 @@ function SlotHeads() {
 }
 
 function SlotRow(props: { row: Row; chosen: boolean; onChoose: () => void }) {
-  const { node, block, stale } = props.row
+  const { node, block, stale, process } = props.row
   const verdict = VERDICT_LOOK[block.verdict]
+  const now = useNowSeconds()
   return (
     <tr
       className={`pick${stale ? ' old' : ''}`}
@@ -272,6 +333,16 @@ function SlotRow(props: { row: Row; chosen: boolean; onChoose: () => void }) {
       <td className="ink-1">
         <button type="button" className="pick-btn" aria-pressed={props.chosen}>
           node-{node}
+          {process !== 'running' && (
+            <>
+              {' '}
+              <Glyph
+                name={processLook[process].glyph}
+                state={processLook[process].colour}
+                label={processLook[process].word}
+              />
+            </>
+          )}
         </button>
       </td>
       {block.slots.map(slot => {
@@ -310,6 +381,7 @@ function SlotRow(props: { row: Row; chosen: boolean; onChoose: () => void }) {
           <Glyph name={verdict.glyph} state={verdict.colour} />
           {verdict.word}
         </span>
+        {stale && <span className="age old-age"> {ageText(Math.max(0, now - props.row.takenMs))} ago</span>}
       </td>
     </tr>
   )

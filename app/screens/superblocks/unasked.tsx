@@ -1,41 +1,60 @@
-/** Nodes whose slots cannot be asked for, because nothing runs that could answer; the files can be read without them. */
+/** Nodes that do not answer now: what their process does, and what can be known of them without it. */
 import type { NodeView } from '../../../shared/inspection/view.ts'
+import { processWords } from '../../data/slots.ts'
 import type { EachAnswer } from '../../data/use-each.ts'
 import { CopyButton } from '../../ui/copy.tsx'
+import { visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Problem } from '../../ui/problem.tsx'
 import { processLook } from '../../ui/states.ts'
 
+export const inspectCommand = (dataDirectory: string): string =>
+  `npm run -s quorumscope -- inspect ${dataDirectory} --verify`
+
 export function Unasked<T>(props: {
   answers: readonly EachAnswer<T>[]
   nodes: ReadonlyMap<number, NodeView>
+  /** What it would show: "slots". */
   what: string
   asked: (node: NodeView | undefined) => boolean
+  /** What follows from it, in a sentence; `kept`: an earlier answer of it is shown. */
+  then: (kept: boolean) => string
+  /** Its files say as much: with the command that reads them. */
+  files?: boolean
 }) {
-  return props.answers
-    .filter(answer => !answer.data && (answer.error || !props.asked(props.nodes.get(answer.node))))
-    .map(answer => {
-      const process = props.nodes.get(answer.node)?.process
-      if (props.asked(props.nodes.get(answer.node)))
-        return (
-          <Problem key={answer.node} error={answer.error} what={`node-${answer.node} did not show its ${props.what}`} />
-        )
-      const look = process && processLook[process.state]
-      return (
-        <p key={answer.node} className="note row unasked">
-          <Glyph name={look?.glyph ?? 'unknown'} state={look?.colour ?? 'none'} />
+  return props.answers.map(({ node: id, data, error }) => {
+    const node = props.nodes.get(id)
+    const kept = data !== undefined
+    if (props.asked(node)) {
+      if (!error) return null
+      return kept ? (
+        <p key={id} className="note row unasked" data-testid={`unasked-${id}`}>
+          <Glyph name="unknown" state="none" />
           <span>
-            <b>node-{answer.node}</b> ({look?.word.toLowerCase() ?? 'not known yet'}) cannot be asked now. Its files can
-            be read without it.
+            <b>node-{id}</b> did not answer: {visible(error instanceof Error ? error.message : String(error))}.{' '}
+            {props.then(kept)}
           </span>
-          {process && (
-            <CopyButton
-              text={`npm run -s quorumscope -- inspect ${process.dataDirectory} --verify`}
-              label="Copy the command"
-              className="btn small push"
-            />
-          )}
         </p>
+      ) : (
+        <Problem key={id} error={error} what={`node-${id} did not show its ${props.what}`} />
       )
-    })
+    }
+    const process = node?.process
+    const look = process && processLook[process.state]
+    return (
+      <p key={id} className="note row unasked" data-testid={`unasked-${id}`}>
+        <Glyph name={look?.glyph ?? 'unknown'} state={look?.colour ?? 'none'} />
+        <span>
+          <b>node-{id}</b> {processWords(node)}. {props.then(kept)}
+        </span>
+        {process && props.files && (
+          <CopyButton
+            text={inspectCommand(process.dataDirectory)}
+            label="Copy the command"
+            className="btn small push"
+          />
+        )}
+      </p>
+    )
+  })
 }

@@ -6,6 +6,8 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Picker } from '../../ui/picker.tsx'
 import { type Row, VERDICT_LOOK } from './looks.ts'
+import { recordOf } from './records.ts'
+import { whyWords } from './situation.ts'
 import { changeOf, ruleOf, SLOT_STATES } from './verdicts.ts'
 
 export function WhyPane(props: {
@@ -64,7 +66,7 @@ export function WhyPane(props: {
           </table>
         </div>
         <p className="small why-words">
-          {visible(chosen.block.why)}
+          {whyWords(chosen.block)}
           {rule.verdict !== chosen.block.verdict && (
             <>
               {' '}
@@ -79,12 +81,6 @@ export function WhyPane(props: {
       <DiffPane {...props} />
     </div>
   )
-}
-
-/** The winner, or the only whole slot of a pair without one. */
-function recordOf(row: Row | undefined) {
-  const block = row?.block
-  return block?.slots.find(slot => slot.slot === block.winner) ?? block?.slots.find(slot => slot.state === 'valid')
 }
 
 function DiffPane(props: {
@@ -111,7 +107,7 @@ function DiffPane(props: {
   return (
     <Pane
       title={lost ? `What slot ${mine?.slot.toUpperCase() ?? 'A'} would have brought back` : 'Field by field'}
-      label={lost ? 'against a peer’s record' : 'the winning records of two nodes'}
+      label={lost ? 'against a record that a peer has' : 'the winning records of two nodes'}
       testId="diff"
       actions={
         other && (

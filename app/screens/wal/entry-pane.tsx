@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { fromHex } from '../../../shared/bytes/hex.ts'
-import type { WalEntrySnapshot } from '../../../shared/inspection/logs.ts'
+import { DIRECTORY_BOOT, type WalEntrySnapshot } from '../../../shared/inspection/logs.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
 import { Age } from '../../ui/age.tsx'
@@ -20,12 +20,14 @@ const BYTES_DRAWN = 4_096
 export function EntryPane(props: {
   node: number
   op: string
-  running: boolean
+  /** Whether anybody can show it, and what its process does. */
+  asked: boolean
+  words: string
   field: string | undefined
   onField: (field: string) => void
 }) {
   const { node, op } = props
-  const answer = useQuery({ ...queries.walEntry(node, op), enabled: props.running })
+  const answer = useQuery({ ...queries.walEntry(node, op), enabled: props.asked })
   const entry = answer.data
   const raw = useMemo(() => (entry ? fromHex(entry.hex) : undefined), [entry])
   const fields = useMemo(() => (raw ? prepareFields(raw) : []), [raw])
@@ -39,13 +41,25 @@ export function EntryPane(props: {
         `slot ${grouped(entry.slot)}, ${count(entry.lengthBytes, 'byte')} at ${grouped(entry.positionBytes)} of ${visible(entry.path)}`
       }
       testId="wal-entry"
-      actions={entry && <Age atMs={msOf(entry.reporter.takenWallUs)} by={`node-${node} read its file`} push />}
+      actions={
+        entry && (
+          <Age
+            atMs={msOf(entry.reporter.takenWallUs)}
+            by={entry.reporter.boot === DIRECTORY_BOOT ? `directory of node-${node}` : `node-${node} read its file`}
+            push
+          />
+        )
+      }
     >
-      {!entry && answer.isFetching && <Skeleton what="the entry" rows={8} />}
+      {!entry && !answer.error && answer.isFetching && <Skeleton what="the entry" rows={8} />}
       {!entry && answer.error && (
         <Problem error={answer.error} what={`Op ${op} was not shown`} retry={() => void answer.refetch()} />
       )}
-      {!entry && !props.running && <p className="note">The process does not run; its log cannot be asked for.</p>}
+      {!entry && !props.asked && (
+        <p className="note">
+          node-{node} {props.words}: this entry cannot be asked for now.
+        </p>
+      )}
       {entry && raw && (
         <Scroll name="Bytes and fields of the entry" className="wal-entry-body">
           <Verdicts entry={entry} />
@@ -122,7 +136,11 @@ function Verdicts({ entry }: { entry: WalEntrySnapshot }) {
     IDENTITY[entry.identity],
     BODY[entry.body],
     PARENT[entry.parent],
-    entry.sameAsMemory ? ([GOOD, 'file and memory agree'] as const) : ([BAD, 'the file differs from memory'] as const),
+    entry.sameAsMemory === undefined
+      ? ([OPEN, 'no process holds it in memory'] as const)
+      : entry.sameAsMemory
+        ? ([GOOD, 'file and memory agree'] as const)
+        : ([BAD, 'the file differs from memory'] as const),
   ]
   return (
     <ul className="wal-verdicts" aria-label="What the entry proves">

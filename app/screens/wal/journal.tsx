@@ -6,20 +6,22 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import type { JournalSnapshot } from '../../../shared/inspection/logs.ts'
-import { msOf } from '../../../shared/inspection/view.ts'
+import { msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { operationName } from '../../../shared/protocol/operations.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
+import { answers } from '../../data/slots.ts'
 import { shown } from '../../data/store.ts'
 import { groupName } from '../../names.ts'
 import type { Search } from '../../search.ts'
-import { Age } from '../../ui/age.tsx'
+import { Age, useNowSeconds, useStale } from '../../ui/age.tsx'
 import { DataTable } from '../../ui/data-table.tsx'
-import { bytes, bytesShort, count, grouped, timestamp } from '../../ui/format.ts'
+import { ageText, bytes, bytesShort, count, grouped, timestamp } from '../../ui/format.ts'
 import { Now, type NowWords } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { type CellLook, RingLegend, RingPicture } from './ring-picture.tsx'
+import { notShown } from './situation.ts'
 import { SlotField } from './slot-field.tsx'
 import type { Change } from './wal-screen.tsx'
 
@@ -36,41 +38,83 @@ const WORDS: Readonly<Record<Entry['state'], string>> = {
   settled: 'on disk, or nothing of it belongs there; kept in memory for repair',
 }
 
-export function Journal(props: { id: number; group: string; running: boolean; search: Search<'wal'>; change: Change }) {
-  const { id, group, running, search, change } = props
+export function Journal(props: { node: NodeView; group: string; search: Search<'wal'>; change: Change }) {
+  const { node, group, search, change } = props
+  const { id } = node
+  const running = answers(node)
   const key = useCell(shown, state => state.view.groups.get(group)?.key)
   const at = { stream: String(key?.stream), topic: String(key?.topic), partition: String(key?.partition) }
   const answer = useQuery({ ...queries.journal(id, at), enabled: running && key !== undefined })
-  const data = answer.data
+  // What is in the memory of a process ends with it; one that is held keeps it.
+  const data = running || node.process?.state === 'paused' ? answer.data : undefined
   const entries = useMemo(() => [...(data?.entries ?? [])].reverse(), [data])
-  if (!data) {
-    if (answer.error)
-      return (
-        <Problem
-          error={answer.error}
-          what={`node-${id} did not show its journal`}
-          retry={() => void answer.refetch()}
-        />
-      )
-    if (!running || !key)
-      return (
-        <p className="note">
-          {running
-            ? `node-${id} has no group ${groupName(group)}.`
-            : `node-${id} does not run: its journal died with it.`}
-        </p>
-      )
-    return <Skeleton what="the journal" rows={12} />
+  const takenMs = data && msOf(data.reporter.takenWallUs)
+  const now = useNowSeconds()
+  const stale = useStale(takenMs) ? 'stale' : ''
+  const label = `Journal of ${groupName(group)} on node-${id}`
+  if (!data || takenMs === undefined) {
+    const segments = 'What was flushed lies in its segments: see its partition.'
+    const words =
+      answer.error && running
+        ? {
+            ...notShown(node, label, answer.error.message, 'It is asked again every two seconds.'),
+            what: `node-${id} did not show its journal.`,
+          }
+        : !running
+          ? notShown(
+              node,
+              label,
+              node.process?.state === 'paused'
+                ? 'Its journal is in the memory of a process that is held, and the page has no earlier answer of it.'
+                : 'A journal is in the memory of its process, and ends with it.',
+              segments,
+            )
+          : key
+            ? notShown(node, label, 'Its journal is being read.', 'Ops stand in the order in which they came.')
+            : {
+                ...notShown(node, label, 'No node that is heard has it.', 'Choose another group.'),
+                what: `node-${id} has no group ${groupName(group)}.`,
+              }
+    return (
+      <>
+        <Now words={words} />
+        <section className="pane wl-alone" aria-label={label}>
+          {answer.error && running ? (
+            <Problem
+              error={answer.error}
+              what={`node-${id} did not show its journal`}
+              retry={() => void answer.refetch()}
+            />
+          ) : running && key ? (
+            <Skeleton what="the journal" rows={12} />
+          ) : (
+            <p className="note">{words.why}</p>
+          )}
+        </section>
+      </>
+    )
   }
   const chosen = data.entries.findIndex(entry => entry.op === search.op)
   const states = ['prepared', 'committed', 'settled'] as const
   const countOf = (state: Entry['state']): number => data.entries.filter(entry => entry.state === state).length
   return (
     <>
-      <Now words={situation(id, data, countOf('prepared'), countOf('committed'))} />
+      <Now
+        words={
+          running
+            ? situation(id, data, countOf('prepared'), countOf('committed'))
+            : notShown(
+                node,
+                label,
+                `What is shown it said ${ageText(Math.max(0, now - takenMs))} ago.`,
+                'Its memory keeps the journal until it goes on, or is killed.',
+              )
+        }
+      />
       <div className="wl-top">
         <Pane
           title="Ops in memory"
+          className={stale}
           label={
             data.entries.length === 0
               ? 'none'
@@ -88,7 +132,7 @@ export function Journal(props: { id: number; group: string; running: boolean; se
                   onChange={index => change({ op: data.entries[index]!.op })}
                 />
               )}
-              <Age atMs={msOf(data.reporter.takenWallUs)} by={`node-${id}`} />
+              <Age atMs={takenMs} by={`node-${id}`} />
             </>
           }
         >
@@ -111,7 +155,7 @@ export function Journal(props: { id: number; group: string; running: boolean; se
             }))}
           />
         </Pane>
-        <Pane title="What is kept" testId="wal-checkpoint">
+        <Pane title="What is kept" className={stale} testId="wal-checkpoint">
           <div className="pane-body">
             <dl className="kv">
               <dt>highest op</dt>
@@ -146,7 +190,7 @@ export function Journal(props: { id: number; group: string; running: boolean; se
           </div>
         </Pane>
       </div>
-      <Pane title="Ops" label={`${count(data.held, 'op')} held, newest first`} testId="wal-entries">
+      <Pane title="Ops" className={stale} label={`${count(data.held, 'op')} held, newest first`} testId="wal-entries">
         <DataTable
           name="ops of the partition journal"
           testId="wal"

@@ -1,24 +1,40 @@
 /** The metadata log on disk: its slots, what a checkpoint frees, its entries, and the chosen one to the byte. */
 import { useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
-import type { WalScanSnapshot } from '../../../shared/inspection/logs.ts'
+import { useId, useMemo } from 'react'
+import { DIRECTORY_BOOT, type WalScanSnapshot } from '../../../shared/inspection/logs.ts'
 import type { WalSnapshot } from '../../../shared/inspection/snapshots.ts'
-import { msOf } from '../../../shared/inspection/view.ts'
+import { msOf, type NodeView } from '../../../shared/inspection/view.ts'
 import { operationName } from '../../../shared/protocol/operations.ts'
+import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
+import { processWords, showsSlots } from '../../data/slots.ts'
+import { asOf } from '../../data/store.ts'
 import type { Search } from '../../search.ts'
-import { Age, useNowSeconds } from '../../ui/age.tsx'
+import { Age, useNowSeconds, useStale } from '../../ui/age.tsx'
+import { CopyButton } from '../../ui/copy.tsx'
 import { DataTable } from '../../ui/data-table.tsx'
 import { bytes, count, grouped, timestamp, visible } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
+import { inspectCommand } from '../superblocks/unasked.tsx'
 import { EntryPane } from './entry-pane.tsx'
 import { type CellLook, RingLegend, RingPicture } from './ring-picture.tsx'
-import { walSituation } from './situation.ts'
+import { notShown, walSituation } from './situation.ts'
 import { SlotField } from './slot-field.tsx'
-import { brokenParents, countStates, SLOT_STATES, SLOT_WORDS, type Slot, type SlotState, slotsOf } from './slots.ts'
+import {
+  brokenParents,
+  countStates,
+  type LogRow,
+  logRows,
+  SLOT_STATES,
+  SLOT_WORDS,
+  type Slot,
+  type SlotState,
+  slotsOf,
+  unsealedHeaders,
+} from './slots.ts'
 import type { Change } from './wal-screen.tsx'
 
 const LOOKS: Readonly<Record<SlotState, CellLook>> = {
@@ -33,25 +49,68 @@ const LOOKS: Readonly<Record<SlotState, CellLook>> = {
   faulty: 'faulty',
 }
 
-export function Metadata(props: { id: number; running: boolean; search: Search<'wal'>; change: Change }) {
-  const { id, running, search, change } = props
-  const answer = useQuery({ ...queries.wal(id), enabled: running })
-  const scanning = useQuery(queries.walScan(id))
+export function Metadata(props: { node: NodeView; search: Search<'wal'>; change: Change }) {
+  const { node, search, change } = props
+  const { id } = node
+  const asked = showsSlots(node)
+  const now = useNowSeconds()
+  const answer = useQuery({ ...queries.wal(id), enabled: asked })
   const wal = answer.data?.reporter.node === id ? answer.data : undefined
-  const scan = scanning.data?.reporter.node === id ? scanning.data : undefined
+  const scanning = useQuery({ ...queries.walScan(id), enabled: asked && wal?.reporter.boot === DIRECTORY_BOOT })
+  // A scan of an earlier life says nothing of the file as it is now.
+  const scan = scanning.data && scanning.data.reporter.boot === wal?.reporter.boot ? scanning.data : undefined
   const slots = useMemo(() => (wal ? slotsOf(wal, scan) : []), [wal, scan])
   const broken = useMemo(() => brokenParents(wal?.entries ?? []), [wal])
-  const entries = useMemo(() => [...(wal?.entries ?? [])].sort((a, b) => (BigInt(a.op) < BigInt(b.op) ? 1 : -1)), [wal])
-  if (!wal) {
-    if (answer.error)
-      return (
-        <Problem error={answer.error} what={`node-${id} did not show its log`} retry={() => void answer.refetch()} />
-      )
-    if (!running) return <p className="note">node-{id} does not run, so its log cannot be asked for.</p>
-    return <Skeleton what="the write-ahead log" rows={12} />
+  const rows = useMemo(() => logRows(slots, wal?.entries ?? []), [slots, wal])
+  const takenMs = wal && msOf(wal.reporter.takenWallUs)
+  const stale = useStale(takenMs) ? 'stale' : ''
+  const label = `Write-ahead log of node-${id}`
+  if (!wal || takenMs === undefined) {
+    const error = answer.error
+    return (
+      <>
+        <Now
+          words={
+            error
+              ? {
+                  ...notShown(node, label, error.message, 'It is asked again every two seconds.'),
+                  what: `node-${id} did not show its log.`,
+                }
+              : asked
+                ? { ...notShown(node, label, 'Its log is being read.', 'The ring shows each entry in its slot.') }
+                : notShown(
+                    node,
+                    label,
+                    'Its log cannot be asked for now, and the page has no earlier answer of it.',
+                    'The file itself can be read in its directory.',
+                  )
+          }
+        />
+        <section className="pane wl-alone" aria-label={label}>
+          {error ? (
+            <Problem error={error} what={`node-${id} did not show its log`} retry={() => void answer.refetch()} />
+          ) : asked ? (
+            <Skeleton what="the write-ahead log" rows={12} />
+          ) : (
+            <p className="note row">
+              <span>
+                node-{id} {processWords(node)}.
+              </span>
+              {node.process && (
+                <CopyButton
+                  text={inspectCommand(node.process.dataDirectory)}
+                  label="Copy the command that reads its files"
+                  className="btn small"
+                />
+              )}
+            </p>
+          )}
+        </section>
+      </>
+    )
   }
   const slot = search.slot === undefined ? undefined : Number(search.slot)
-  const op = search.op ?? (slot === undefined ? entries[0]?.op : undefined)
+  const op = search.op ?? (slot === undefined ? rows.find(row => row.entry)?.entry?.op : undefined)
   const at = slot ?? (op === undefined ? undefined : Number(BigInt(op) % BigInt(wal.slots)))
   const choose = (index: number): void => {
     const chosen = slots[index]!
@@ -62,17 +121,18 @@ export function Metadata(props: { id: number; running: boolean; search: Search<'
   const pointer = wal.lastOp === '0' ? 0 : Number((BigInt(wal.lastOp) + 1n) % BigInt(wal.slots))
   return (
     <>
-      <Now words={walSituation(id, wal, slots, scan, broken)} />
+      <Now words={walSituation(node, wal, slots, scan, broken, Math.max(0, now - takenMs))} />
       <div className="wl-top">
         <Pane
           title="Ring by slot"
+          className={stale}
           label={`slot = op mod ${grouped(wal.slots)}; the outlined slot takes op ${grouped(BigInt(wal.lastOp) + 1n)}`}
           testId="wal-slots"
           actions={
             <>
               <span className="push" />
               <SlotField count={wal.slots} value={at} onChange={choose} />
-              <Age atMs={msOf(wal.reporter.takenWallUs)} by={`node-${id}`} />
+              <Age atMs={takenMs} by={readBy(wal, id)} />
             </>
           }
         >
@@ -95,32 +155,49 @@ export function Metadata(props: { id: number; running: boolean; search: Search<'
           />
         </Pane>
         <CheckpointPane
+          node={node}
           wal={wal}
           scan={scan}
+          holes={counts.get('hole') ?? 0}
+          className={stale}
           error={scanning.error}
           busy={scanning.isFetching}
           onScan={() => void scanning.refetch()}
-          running={running}
         />
       </div>
       <div className="wl-low">
-        <Pane title="Entries" label={`${count(entries.length, 'entry', 'entries')}, newest first`} testId="wal-entries">
+        <Pane
+          title="Entries"
+          label={`${count(wal.entries.length, 'entry', 'entries')}, newest first`}
+          className={stale}
+          testId="wal-entries"
+          actions={<Age atMs={takenMs} by={readBy(wal, id)} push />}
+        >
           <Entries
-            rows={entries}
-            slots={wal.slots}
+            rows={rows}
             selected={op}
             broken={broken}
-            onSelect={chosen => change({ op: chosen, slot: undefined })}
+            onSelect={row => change({ op: String(row.op), slot: undefined })}
           />
         </Pane>
         {op !== undefined && wal.entries.some(entry => entry.op === op) ? (
           <EntryPane
             node={id}
             op={op}
-            running={running}
+            asked={asked}
+            words={processWords(node)}
             field={search.field}
             onField={field => change({ field, op })}
           />
+        ) : op !== undefined && slots[at ?? -1]?.op !== BigInt(op) ? (
+          <Pane title={`Op ${grouped(op)}`} testId="wal-entry">
+            <p className="note" role="status" data-testid="op-gone">
+              node-{id} does not hold op {grouped(op)}, which the address names:{' '}
+              {BigInt(op) > BigInt(wal.lastOp)
+                ? `its log ends with op ${grouped(wal.lastOp)}.`
+                : 'a checkpoint has freed its slot, or the list here does not go back so far.'}
+            </p>
+          </Pane>
         ) : (
           <Pane title={at === undefined ? 'Entry' : `Slot ${grouped(at)}`} testId="wal-entry">
             <p className="note">{at === undefined || !slots[at] ? 'Choose a slot.' : titleOf(slots[at]!)}</p>
@@ -131,69 +208,84 @@ export function Metadata(props: { id: number; running: boolean; search: Search<'
   )
 }
 
+/** Who has said it: the node, or nobody, and its files were read. */
+const readBy = (wal: WalSnapshot, id: number): string =>
+  wal.reporter.boot === DIRECTORY_BOOT ? `directory of node-${id}` : `node-${id}`
+
 function titleOf({ slot, op, round, state }: Slot): string {
   const what = op === undefined ? '' : `, op ${grouped(op)}${round === undefined ? '' : ` (round ${grouped(round)})`}`
   return `slot ${grouped(slot)}${what}: ${state}, ${SLOT_WORDS[state]}`
 }
 
+/** The ring as a table. */
 function Entries(props: {
-  rows: WalSnapshot['entries']
-  slots: number
+  rows: readonly LogRow[]
   selected: string | undefined
   broken: ReadonlySet<string>
-  onSelect: (op: string) => void
+  onSelect: (row: LogRow) => void
 }) {
-  const count = BigInt(props.slots)
   return (
     <DataTable
       name="entries of the write-ahead log"
       testId="wal"
       rows={props.rows}
-      rowKey={entry => entry.op}
+      rowKey={row => String(row.op)}
       selected={props.selected}
-      onSelect={entry => props.onSelect(entry.op)}
+      onSelect={props.onSelect}
       empty="No stream, topic or session was ever recorded."
       columns={[
-        { id: 'op', head: 'op', align: 'n', data: entry => BigInt(entry.op) },
-        { id: 'slot', head: 'slot', align: 'n', data: entry => Number(BigInt(entry.op) % count) },
-        { id: 'round', head: 'round', align: 'n', data: entry => BigInt(entry.op) / count },
+        { id: 'op', head: 'op', align: 'n', data: row => row.op },
+        { id: 'slot', head: 'slot', align: 'n', data: row => row.slot },
+        { id: 'round', head: 'round', align: 'n', data: row => row.round },
+        {
+          id: 'state',
+          head: 'State',
+          data: row => row.state,
+          cell: row => <span title={SLOT_WORDS[row.state]}>{row.state}</span>,
+        },
         {
           id: 'operation',
           head: 'Operation',
-          data: entry => operationName(entry.operation) ?? `operation ${entry.operation}`,
+          data: ({ entry }) => entry && (operationName(entry.operation) ?? `operation ${entry.operation}`),
         },
-        { id: 'view', head: 'view', align: 'n', data: entry => entry.view, cell: entry => `v${entry.view}` },
-        { id: 'checksum', head: 'Checksum', align: 'm', data: entry => entry.checksum },
+        {
+          id: 'view',
+          head: 'view',
+          align: 'n',
+          data: row => row.entry?.view,
+          cell: ({ entry }) => entry && `v${entry.view}`,
+        },
+        { id: 'checksum', head: 'Checksum', align: 'm', data: row => row.entry?.checksum },
         {
           id: 'parent',
           head: 'Parent',
           align: 'm',
-          data: entry => entry.parent,
-          cell: entry =>
-            props.broken.has(entry.op) ? (
+          data: row => row.entry?.parent,
+          cell: ({ entry }) =>
+            entry && props.broken.has(entry.op) ? (
               <span className="differs" title="not the checksum of the op before">
                 {entry.parent}
               </span>
             ) : (
-              entry.parent
+              entry?.parent
             ),
         },
-        { id: 'positionBytes', head: 'position', align: 'n', data: entry => entry.positionBytes },
-        { id: 'lengthBytes', head: 'bytes', align: 'n', data: entry => entry.lengthBytes },
+        { id: 'positionBytes', head: 'position', align: 'n', data: row => row.entry?.positionBytes },
+        { id: 'lengthBytes', head: 'bytes', align: 'n', data: row => row.entry?.lengthBytes },
         {
           id: 'client',
           head: 'client',
           align: 'm',
-          data: entry => entry.client,
-          cell: entry => <Short text={entry.client} />,
+          data: row => row.entry?.client,
+          cell: ({ entry }) => entry && <Short text={entry.client} />,
         },
-        { id: 'request', head: 'request', align: 'n', data: entry => BigInt(entry.request) },
+        { id: 'request', head: 'request', align: 'n', data: ({ entry }) => entry && BigInt(entry.request) },
         {
           id: 'timestampUs',
           head: 'Timestamp',
           align: 'm',
-          data: entry => BigInt(entry.timestamp),
-          cell: entry => timestamp(entry.timestamp),
+          data: ({ entry }) => entry && BigInt(entry.timestamp),
+          cell: ({ entry }) => entry && timestamp(entry.timestamp),
         },
       ]}
     />
@@ -205,29 +297,52 @@ const Short = ({ text }: { text: string }) => (
 )
 
 function CheckpointPane(props: {
+  node: NodeView
   wal: WalSnapshot
   scan: WalScanSnapshot | undefined
+  holes: number
+  className: string
   error: unknown
   busy: boolean
-  running: boolean
   onScan: () => void
 }) {
-  const { wal, scan } = props
+  const { node, wal, scan } = props
   const { checkpoint } = wal
   const now = useNowSeconds()
+  const why = useId()
+  const past = useCell(asOf) !== undefined
   const free = wal.freeSlots
+  const ofDirectory = wal.reporter.boot === DIRECTORY_BOOT
+  const blocked = past
+    ? 'The file of that moment was not kept; go live to read it as it is now.'
+    : showsSlots(node)
+      ? undefined
+      : `node-${node.id} ${processWords(node)}: its log cannot be asked for.`
   return (
-    <Pane title="Checkpoint" testId="wal-checkpoint">
+    <Pane
+      title="Checkpoint"
+      className={props.className}
+      testId="wal-checkpoint"
+      actions={<Age atMs={msOf(wal.reporter.takenWallUs)} by={readBy(wal, node.id)} push />}
+    >
       <div className="pane-body">
         <dl className="kv">
           <dt>snapshot covers up to</dt>
-          <dd>{checkpoint ? `op ${grouped(checkpoint.pairedOp)}` : 'not known'}</dd>
-          <dt>applied</dt>
-          <dd>op {grouped(wal.appliedOp)}</dd>
+          <dd>op {grouped(checkpoint?.pairedOp ?? wal.snapshotOp)}</dd>
+          {!ofDirectory && (
+            <>
+              <dt>applied</dt>
+              <dd>op {grouped(wal.appliedOp)}</dd>
+            </>
+          )}
           <dt>known committed</dt>
           <dd>op {grouped(wal.commitMax)}</dd>
           <dt>last op</dt>
           <dd>op {grouped(wal.lastOp)}</dd>
+          <dt>holes</dt>
+          <dd>{grouped(props.holes)}</dd>
+          <dt title="Entries that an older build never sealed: no checksum proves them">unsealed</dt>
+          <dd>{grouped(scan?.unsealed ?? unsealedHeaders(wal.entries))}</dd>
           <dt>file</dt>
           <dd>{bytes(wal.sizeBytes)}</dd>
           {free !== undefined && (
@@ -261,6 +376,8 @@ function CheckpointPane(props: {
               {grouped(checkpoint.freed.fromOp)} to {grouped(checkpoint.freed.toOp)}, {bytes(checkpoint.freed.bytes)}.
               The entry at its own op stays: a DoViewChange must carry it.
             </>
+          ) : ofDirectory ? (
+            'What checkpoints have freed, no file tells.'
           ) : (
             'No checkpoint in this life of the node: nothing was freed yet.'
           )}
@@ -269,12 +386,29 @@ function CheckpointPane(props: {
           <button
             type="button"
             className="btn small"
-            onClick={props.onScan}
-            aria-disabled={props.busy || !props.running}
+            onClick={() => {
+              if (!props.busy && blocked === undefined) props.onScan()
+            }}
+            aria-disabled={props.busy || blocked !== undefined}
+            aria-describedby={blocked === undefined ? undefined : why}
+            title={blocked}
             data-testid="wal-verify"
           >
             {props.busy ? 'Reading the file' : 'Verify the file'}
           </button>
+          {blocked !== undefined && (
+            <span id={why} className="sr">
+              {blocked}
+            </span>
+          )}
+          {node.process && (
+            <CopyButton
+              text={inspectCommand(node.process.dataDirectory)}
+              label="Copy as command"
+              icon
+              className="iconbtn small"
+            />
+          )}
           {scan && <Age atMs={msOf(scan.reporter.takenWallUs)} by="read" />}
         </div>
         {props.error !== null && <Problem error={props.error} what="The file could not be scanned" />}

@@ -1,8 +1,11 @@
 /** The first sentence of the WAL screen. Pure. */
-import type { WalScanSnapshot } from '../../../shared/inspection/logs.ts'
+import { DIRECTORY_BOOT, type WalScanSnapshot } from '../../../shared/inspection/logs.ts'
 import type { WalSnapshot } from '../../../shared/inspection/snapshots.ts'
-import { bytesShort, count, grouped, visible } from '../../ui/format.ts'
+import type { NodeView } from '../../../shared/inspection/view.ts'
+import { answers, processWords, showsSlots } from '../../data/slots.ts'
+import { ageText, bytesShort, count, grouped, visible } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
+import { processLook } from '../../ui/states.ts'
 import { countStates, type Slot } from './slots.ts'
 
 const PHASES = {
@@ -13,14 +16,49 @@ const PHASES = {
   install: 'installs what a peer has sent',
 } as const
 
+/** Nothing is shown of a log: what its node does instead. `what`: of what kind of log; `then`: what can be known without it. */
+export function notShown(node: NodeView, label: string, why: string, next: string): NowWords {
+  const process = node.process
+  const look = process && process.state !== 'running' ? processLook[process.state] : undefined
+  return {
+    label,
+    tone: process?.state === 'refused' ? 'bad' : 'plain',
+    glyph: look?.glyph ?? 'unknown',
+    colour: look?.colour ?? 'none',
+    what: `node-${node.id} ${processWords(node)}.`,
+    why,
+    next,
+  }
+}
+
+/** `ageMs` of the answer: whoever does not answer any more is shown by its last words. */
 export function walSituation(
-  node: number,
+  node: NodeView,
+  wal: WalSnapshot,
+  slots: readonly Slot[],
+  scan: WalScanSnapshot | undefined,
+  broken: ReadonlySet<string>,
+  ageMs: number,
+): NowWords {
+  const found = situationOf(node, wal, slots, scan, broken)
+  if (answers(node) || wal.reporter.boot === DIRECTORY_BOOT) return found
+  // A death is followed by an answer from the directory; a process that is held has no other answer than its last.
+  return {
+    ...notShown(node, found.label, `What is shown it said ${ageText(ageMs)} ago: ${found.what}`, ''),
+    next: showsSlots(node)
+      ? 'Its log is being read from its directory.'
+      : 'Its log cannot be asked for until it goes on; the file itself lies in its directory.',
+  }
+}
+
+function situationOf(
+  node: NodeView,
   wal: WalSnapshot,
   slots: readonly Slot[],
   scan: WalScanSnapshot | undefined,
   broken: ReadonlySet<string>,
 ): NowWords {
-  const label = `Write-ahead log of node-${node}`
+  const label = `Write-ahead log of node-${node.id}`
   const counts = countStates(slots)
   const holes = counts.get('hole') ?? 0
   const { checkpoint } = wal
@@ -65,6 +103,25 @@ export function walSituation(
       what: `Op ${grouped([...broken][0]!)} does not follow the op before it.`,
       why: 'Its parent is another checksum than that of the op before: two histories meet here.',
     }
+  if (wal.reporter.boot === DIRECTORY_BOOT) {
+    const known = wal.entries.filter(entry => BigInt(entry.op) <= BigInt(wal.commitMax)).length
+    return {
+      ...notShown(
+        node,
+        label,
+        wal.entries.length === 0
+          ? 'No log lies in its directory: a new node has none, and a wiped one has lost it.'
+          : `Read from its directory, where ${count(wal.entries.length, 'entry lies', 'entries lie')}: ${known === wal.entries.length ? 'all are known to be committed.' : `${known} known to be committed; of the others no file says.`}`,
+        '',
+      ),
+      next:
+        scan === undefined
+          ? 'Its next boot scans this file.'
+          : holes > 0
+            ? `Its next boot finds ${count(holes, 'op')} missing between others, and asks its peers.`
+            : 'Its next boot scans this file, and finds nothing to cut.',
+    }
+  }
   if (holes > 0)
     return {
       ...base,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { brokenParents, countStates, slotsOf } from './slots.ts'
+import { brokenParents, countStates, logRows, slotsOf, unsealedHeaders } from './slots.ts'
 
 const entry = (op: number, more: object = {}) => ({
   op: String(op),
@@ -105,6 +105,24 @@ describe('the slots of a log', () => {
       entries: [entry(0, { op: op.toString() })],
     })
     expect(states(high)[7]).toBe(`applied ${op}`)
+  })
+
+  it('are a table too: held, missing and under way, newest first, and nothing that was freed', () => {
+    const torn = wal({
+      entries: [entry(2), entry(3, { checksum: '0000000000000000' }), entry(5)],
+      snapshotOp: '1',
+      waitingOps: ['6'],
+      checkpoint: checkpoint({ freed: { fromOp: '1', toOp: '1', entries: 1, bytes: 300 } }),
+    })
+    const rows = logRows(slotsOf(torn), torn.entries)
+    expect(rows.map(row => `${row.op} ${row.state} ${row.entry?.op ?? 'no entry'}`)).toEqual([
+      '6 writing no entry',
+      '5 prepared 5',
+      '4 hole no entry',
+      '3 applied 3',
+      '2 applied 2',
+    ])
+    expect(unsealedHeaders(torn.entries)).toBe(1)
   })
 
   it('find the entry that does not follow the one before', () => {

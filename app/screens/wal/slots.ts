@@ -90,6 +90,31 @@ function isFaulty(entry: Wal['entries'][number], scan: WalScanSnapshot | undefin
   return problem !== undefined && problem.positionBytes === entry.positionBytes
 }
 
+/** One line of the ring's table: a slot with something in it, or missing from it; with its entry, where one is held. */
+export interface LogRow {
+  readonly op: bigint
+  readonly slot: number
+  readonly round: bigint
+  readonly state: SlotState
+  readonly entry: Wal['entries'][number] | undefined
+}
+
+/** What the ring draws and a checkpoint has not freed, newest first. */
+export function logRows(slots: readonly Slot[], entries: Wal['entries']): LogRow[] {
+  const byOp = new Map(entries.map(entry => [BigInt(entry.op), entry]))
+  return slots
+    .flatMap(({ slot, state, op, round }): LogRow[] =>
+      op === undefined || round === undefined || state === 'freed'
+        ? []
+        : [{ op, slot, round, state, entry: byOp.get(op) }],
+    )
+    .sort((a, b) => (a.op < b.op ? 1 : -1))
+}
+
+/** Entries whose header was never sealed, so that nothing proves it. */
+export const unsealedHeaders = (entries: Wal['entries']): number =>
+  entries.filter(entry => /^0+$/.test(entry.checksum)).length
+
 /** Entries that follow each other by op and not by checksum. */
 export function brokenParents(entries: Wal['entries']): Set<string> {
   const byOp = [...entries].sort((a, b) => (BigInt(a.op) < BigInt(b.op) ? -1 : 1))

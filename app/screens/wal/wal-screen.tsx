@@ -30,7 +30,8 @@ export default function WalScreen() {
   const group = search.group ?? METADATA
   const change: Change = patch =>
     void navigate({ to: '/wal/$node', params, search: old => ({ ...old, ...patch }) as Search<'wal'> })
-  if (!nodes.has(id))
+  const node = nodes.get(id)
+  if (!node)
     return (
       <div className="sheet">
         <h1 className="title">Write-ahead log</h1>
@@ -43,7 +44,6 @@ export default function WalScreen() {
         )}
       </div>
     )
-  const running = nodes.get(id)?.process?.state === 'running'
   return (
     <div className="screen wl">
       <div className="screen-head">
@@ -60,9 +60,9 @@ export default function WalScreen() {
         </Link>
       </div>
       {group === METADATA ? (
-        <Metadata key={id} id={id} running={running} search={search} change={change} />
+        <Metadata key={id} node={node} search={search} change={change} />
       ) : (
-        <Journal key={`${id} ${group}`} id={id} group={group} running={running} search={search} change={change} />
+        <Journal key={`${id} ${group}`} node={node} group={group} search={search} change={change} />
       )}
     </div>
   )
