@@ -20,10 +20,16 @@ const ROUTES = [
   '/partitions/0/0/0?pane=consumers',
   '/partitions/0/0/0?pane=compare',
   '/superblocks',
+  '/superblocks?only=unreadable',
+  '/superblocks?group=0&compare=1,2&field=view',
   '/wal/0',
+  '/wal/0?op=2&field=op',
+  '/wal/0?slot=1000',
   '/wal/1?group=0',
   '/clients',
+  '/clients?sort=slot&request=4&q=zz',
   '/forwards',
+  '/forwards?outcome=unknown&id=1',
   '/recoveries',
   '/recordings',
   '/bench',
@@ -34,7 +40,16 @@ const ROUTES = [
 ]
 const BOOK = ['views', 'logs', 'disk', 'forwards', 'processes', 'verdicts'].map(page => `/book/${page}`)
 /** Addresses that name nothing, or what the page does not know. */
-const WRONG = ['/no-such-screen', '/cluster/nodes/9', '/partitions/9/9/9', '/cluster?side=nowhere', '/book/nothing']
+const WRONG = [
+  '/no-such-screen',
+  '/cluster/nodes/9',
+  '/partitions/9/9/9',
+  '/cluster?side=nowhere',
+  '/superblocks?group=0&compare=0',
+  '/wal/9',
+  '/forwards?outcome=maybe',
+  '/book/nothing',
+]
 const WIDE = { width: 1440, height: 900 }
 /** WCAG 1.4.10, and 1440 by 900 at 200 %. */
 const NARROW = [

@@ -1,9 +1,12 @@
 /** What a boot finds on a disk that somebody damaged, shown for what it is: an index ahead of its log, a slot nobody trusts. */
-import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, type Page, test } from '@playwright/test'
+import { METADATA_GROUP } from '../shared/protocol/groups.ts'
 import { type ConsoleProcess, startConsole } from './console-process.ts'
 import { writeThrough } from './one-door.ts'
+
+const METADATA = METADATA_GROUP.toString()
 
 let running: ConsoleProcess | undefined
 test.afterEach(async () => {
@@ -96,5 +99,27 @@ test('an index is floored to a log that was cut; a corrupt slot is explained, an
     await expect(page.getByTestId('why')).toContainText('Why it refuses')
     await expect(page.getByTestId('slot-a')).toContainText('nothing in it is trusted')
     await expect(page.getByTestId('slot-a')).toContainText('which byte differs, it cannot tell')
+    await expect(page.getByTestId('slots-metadata-2').getByLabel('Refused to boot')).toBeVisible()
+  })
+  // laid beside another node's record, by its address alone
+  await page.goto(`${running.origin}/superblocks?compare=2,1&group=${METADATA}`)
+  await expect(page.getByTestId('slots-metadata-2')).toHaveAttribute('aria-selected', 'true')
+  await expect(page.getByTestId('diff').getByRole('columnheader')).toHaveText([
+    'Field',
+    /node-2 B/,
+    /node-1 [AB]/,
+    'change',
+  ])
+
+  // Its log is read from its directory, and so is the tail that the next boot would cut.
+  const log = join(dataDirectory, 'metadata/journal.wal')
+  await page.goto(`${running.origin}/wal/2`)
+  await expect(situation(page)).toContainText('node-2 refuses to boot')
+  await expect(page.getByTestId('wal-scan')).toHaveAttribute('data-end', 'clean')
+  truncateSync(log, statSync(log).size - 5)
+  await stays(page, async () => {
+    await expect(situation(page)).toContainText('The file is torn', { timeout: 20_000 })
+    await expect(page.getByTestId('wal-entry')).toContainText('no process holds it in memory')
+    await expect(page.getByTestId('wal-slots')).toContainText('directory of node-2')
   })
 })

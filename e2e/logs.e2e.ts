@@ -21,7 +21,18 @@ test('the gap at a kill is drawn in the load; entry, session and table are read 
   await page.getByTestId('load-start').press('Enter')
   const ledger = async (name: string) => Number(await page.getByTestId(`ledger-${name}`).getAttribute('data-value'))
   await expect.poll(() => ledger('acked'), { timeout: 60_000 }).toBeGreaterThan(400)
+  // sessions are compared by the nodes that live: what the dead one said last is of no moment
+  await page.getByRole('link', { name: 'Clients', exact: true }).click()
+  const situation = page.getByTestId('situation')
+  await expect(situation).toContainText('the same on node-0, node-1 and node-2', { timeout: 20_000 })
   expect((await running.post('/api/nodes/0/kill')).status).toBe(200)
+  await expect(page.getByTestId('unasked-0')).toContainText('was killed')
+  await expect(situation).toContainText('the same on node-1 and node-2', { timeout: 20_000 })
+  await expect(page.getByTestId('connections')).not.toContainText('node-0')
+  await page.getByRole('link', { name: 'WAL', exact: true }).click()
+  await expect(situation).toContainText('node-0 was killed')
+  await expect(page.getByTestId('wal-slots')).toContainText('directory of node-0')
+  await page.getByRole('link', { name: 'Load', exact: true }).click()
   await expect(page.getByTestId('load-gaps').getByRole('row').nth(1)).toContainText('node-0', { timeout: 60_000 })
   await expect(page.locator('.chart-gap').first()).toBeAttached()
   const before = await ledger('acked')
@@ -48,6 +59,9 @@ test('the gap at a kill is drawn in the load; entry, session and table are read 
   await page.goto(`${running.origin}/clients`)
   await expect(page.getByTestId('session-fields')).toContainText('watermark')
   await page.getByRole('textbox', { name: 'Request number that comes again' }).fill('18446744073709551615')
+  await expect(page.getByTestId('retry').locator('[data-verdict=new]')).toHaveCount(2)
+  await expect(page).toHaveURL(/request=18446744073709551615/)
+  await page.reload()
   await expect(page.getByTestId('retry').locator('[data-verdict=new]')).toHaveCount(2)
 
   // a list as it is filtered, also what is not in sight

@@ -54,6 +54,13 @@ test('a misrouted write is followed door to door', async ({ page }) => {
   expect(page.url()).toBe(url)
   await expect(page.getByTestId('hops')).toContainText('hop by hop')
   await expect(page.getByTestId('evidence')).toContainText('Committed')
+
+  // an address of a forward that nobody tells of says so; the page shows another one, and which
+  await page.goto(`${running.origin}/forwards?outcome=accepted&id=abcdef`)
+  await expect(page.getByTestId('forward-gone')).toContainText('abcdef')
+  await expect(row).toHaveAttribute('data-outcome', 'accepted')
+  await page.getByRole('link', { name: 'Show on timeline' }).click()
+  await expect(page.getByTestId('event-kind')).toHaveAttribute('data-kind', 'forward_received')
 })
 
 test('a message is written by hand and read at its offset; what lacks its acknowledgements waits in the pipeline', async ({
