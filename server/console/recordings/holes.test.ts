@@ -11,42 +11,26 @@ import { ENTRIES_MAX } from '../../../shared/inspection/zip.ts'
 import { bundlePieces, linePieces, tracePieces } from './export.ts'
 import { Recorder } from './recorder.ts'
 import { Recordings } from './store.ts'
+import { event, HEAD, hello, RUN } from './testing/short-run.ts'
 
 const hash = await createHash()
-const RUN = 'abcdef'
 let directory: string
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'quorumscope-holes-'))
 })
 afterEach(() => rm(directory, { recursive: true, force: true }))
 
-const hello = { run: RUN, seq: 0, firstSeq: 1, wallUs: '1', readOnly: false, replicaCount: 3, name: 'c' }
-const item = (seq: number) => ({
-  v: 1,
-  node: 255,
-  boot: RUN,
-  seq,
-  monoUs: 1,
-  wallUs: '1000',
-  plane: 'node',
-  group: 'node',
-  kind: 'node_heard',
-  class: 'fact',
-  data: { node: 0 },
-  consoleSeq: seq,
-})
-
 /** A recording with one event a block, in one file or (`filesToo`) with one a file; returns its files. */
 async function recorded(events: number, { filesToo = false } = {}): Promise<string[]> {
   const to = new Recorder({
     directory: join(directory, RUN),
-    head: { run: RUN, startedMs: 1, name: 'c', replicaCount: 3, config: {} },
+    head: HEAD,
     hash,
     limits: { flushMs: 1e6, ...(filesToo && { partBytes: 1 }) },
-    state: { keyframe: () => [{ event: 'hello', data: hello }] },
+    state: { keyframe: () => [{ event: 'hello', data: hello(0) }] },
   })
   for (let seq = 1; seq <= events; seq++) {
-    to.batch({ firstSeq: seq, lastSeq: seq, json: JSON.stringify([item(seq)]) })
+    to.batch({ firstSeq: seq, lastSeq: seq, json: JSON.stringify([event(seq)]) })
     await to.flush()
   }
   await to.close()

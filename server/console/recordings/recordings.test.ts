@@ -14,6 +14,7 @@ import { authorization, type TestConsole, testConsole } from '../testing/console
 import { encodeHead } from './part-file.ts'
 import { Recorder } from './recorder.ts'
 import { Recordings } from './store.ts'
+import { event, HEAD, hello, RUN } from './testing/short-run.ts'
 
 const hash = await createHash()
 let directory: string
@@ -138,41 +139,16 @@ describe('a run of the console', () => {
 
 /* ---------------------------------------------------------------------------------------- the writer by itself */
 
-const RUN = 'abcdef'
-const head = { run: RUN, startedMs: 1, name: 'c', replicaCount: 3, config: {} }
-const hello = (seq: number) => ({
-  run: RUN,
-  seq,
-  firstSeq: 1,
-  wallUs: '1',
-  readOnly: false,
-  replicaCount: 3,
-  name: 'c',
-})
-const item = (seq: number, words = 'x') => ({
-  v: 1,
-  node: 255,
-  boot: RUN,
-  seq,
-  monoUs: 1,
-  wallUs: '1000',
-  plane: 'node',
-  group: 'node',
-  kind: 'node_heard',
-  class: 'fact',
-  data: { node: 0, words },
-  consoleSeq: seq,
-})
 const recorder = (limits = {}) =>
   new Recorder({
     directory: join(directory, RUN),
-    head,
+    head: HEAD,
     hash,
     limits: { flushMs: 1e6, ...limits },
     state: { keyframe: () => [{ event: 'hello', data: hello(0) }] },
   })
 const write = (to: Recorder, seq: number, words?: string) =>
-  to.batch({ firstSeq: seq, lastSeq: seq, json: JSON.stringify([item(seq, words)]) })
+  to.batch({ firstSeq: seq, lastSeq: seq, json: JSON.stringify([event(seq, words)]) })
 const seqs = (lines: readonly RecordedLine[]) =>
   lines.flatMap(line => (line.event === 'batch' ? line.data.map(event => event.consoleSeq) : []))
 const files = async () => (await readdir(join(directory, RUN))).sort()
@@ -202,7 +178,7 @@ describe('the file of a killed console', () => {
     for (const [bytes, code] of [
       [Buffer.from('hello'), 'CON_RECORDING_FOREIGN'],
       [whole.subarray(0, 25), 'CON_RECORDING_DAMAGED'],
-      [encodeHead({ ...head, part: 1 }, hash, 2), 'CON_RECORDING_NEWER'],
+      [encodeHead({ ...HEAD, part: 1 }, hash, 2), 'CON_RECORDING_NEWER'],
     ] as const) {
       await writeFile(path, bytes)
       await expect(store().open(RUN)).rejects.toMatchObject({
@@ -261,7 +237,7 @@ describe('bounds', () => {
     for (const run of ['a1', 'b2', 'c3']) {
       const to = new Recorder({
         directory: join(directory, run),
-        head: { ...head, run },
+        head: { ...HEAD, run },
         hash,
         state: { keyframe: () => [{ event: 'hello', data: hello(0) }] },
       })
