@@ -32,15 +32,16 @@ test('a bad checksum is told as what is stored beside what the bytes have, of th
     Array.from({ length: BATCHES }, () => ['valid', undefined]),
   )
   const before = (await list()).batches[2]!
-  // The payload of one message, and the stored checksum of another batch.
+  // The payload of one message, the stored checksum of another, and that of a batch.
   flip(at[2]! + 256 + 48)
+  flip(at[3]! + 256)
   flip(at[4]! + 40)
   const { batches, stopped } = await list()
   expect(batches.map(({ verdict }) => verdict)).toEqual([
     'valid',
     'valid',
     'bad_checksum',
-    'valid',
+    'bad_checksum',
     'bad_checksum',
     'valid',
   ])
@@ -50,10 +51,11 @@ test('a bad checksum is told as what is stored beside what the bytes have, of th
   expect(message.stored).toMatch(/^[0-9a-f]{16}$/)
   expect(message.computed).not.toBe(message.stored)
   expect(batches[2]!.checksum).toBe(before.checksum)
-  const batch = batches[4]!.problem!
-  expect(batch).toMatchObject({ check: 'batch_checksum', stored: batches[4]!.checksum })
-  // Only the stored one is wrong: what its bytes have differs from it in the bit that was turned.
-  expect(BigInt(`0x${batch.computed}`) ^ BigInt(`0x${batch.stored}`)).toBe(1n)
+  expect(batches[4]!.problem).toMatchObject({ check: 'batch_checksum', stored: batches[4]!.checksum })
+  expect(batches[3]!.problem).toMatchObject({ check: 'message_checksum' })
+  // Only the stored one is wrong: what the bytes have differs from it in the bit that was turned.
+  for (const { problem } of batches.slice(3, 5))
+    expect(BigInt(`0x${problem!.computed}`) ^ BigInt(`0x${problem!.stored}`)).toBe(1n)
 })
 
 test('a list that ends behind damage says whether more follows, or that the walk cannot pass', async () => {
