@@ -14,6 +14,7 @@ import {
   type StartDrill,
 } from '../../shared/inspection/drills.ts'
 import { drillWorlds } from '../drills/worlds.ts'
+import { eventually } from '../testing/eventually.ts'
 import { authorization, type TestConsole, testConsole } from './testing/console.ts'
 
 const hash = await createHash()
@@ -118,7 +119,7 @@ describe('drills in the console', () => {
     expect(first.steps.map(({ state }) => state).slice(0, 2)).toEqual(['waiting', 'ahead'])
     expect(await code(post('', { drill: 'D18' }))).toBe('409 CON_DRILL_RUNNING')
     await post(`/${id}/next`)
-    const second = await vi.waitFor(async () => {
+    const second = await eventually(async () => {
       const now = await run(id)
       expect(now.steps[1]!.state).toBe('waiting')
       return now
@@ -139,7 +140,7 @@ describe('drills in the console', () => {
     for (let at = 0; at < steps.sim.length; at++) {
       const { run: id } = await start({ drill: 'D18', stepwise: true })
       for (let step = 0; ; step++) {
-        await vi.waitFor(async () => expect((await run(id)).steps[step]!.state).toBe('waiting'), { interval: 5 })
+        await eventually(async () => expect((await run(id)).steps[step]!.state).toBe('waiting'))
         if (step === at) break
         await post(`/${id}/next`)
       }

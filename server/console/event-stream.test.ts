@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { CONSOLE_NODE, type EventEnvelope } from '../../shared/inspection/envelope.ts'
+import { eventually } from '../testing/eventually.ts'
 import { EventLog } from './event-log.ts'
 import { BACKLOG_BYTES, EventStream, type ReaderSocket, type StreamState } from './event-stream.ts'
 import { type TestConsole, testConsole } from './testing/console.ts'
@@ -78,7 +79,7 @@ describe('the log', () => {
     expect(batches).toEqual([[101, 101]])
     for (let seq = 2; seq <= 10; seq++) log.append([eventOf(seq)])
     expect(batches).toHaveLength(1)
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(batches).toEqual([
         [101, 101],
         [102, 110],

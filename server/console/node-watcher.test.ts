@@ -1,8 +1,9 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import type { EventEnvelope, EventGap } from '../../shared/inspection/envelope.ts'
 import type { NodeSnapshot } from '../../shared/inspection/snapshots.ts'
+import { eventually } from '../testing/eventually.ts'
 import { NodeHttp } from './node-http.ts'
 import { NodeWatcher, type WatchListener } from './node-watcher.ts'
 import { groupOf, nodeOf } from './testing/fake-node.ts'
@@ -84,7 +85,7 @@ const start = async (silentMs?: number) => {
     node.server.closeAllConnections()
   })
   watcher.watch(endpoint)
-  await vi.waitFor(() => expect(node.streams).toHaveLength(1))
+  await eventually(() => expect(node.streams).toHaveLength(1))
   return { node, notes, watcher, endpoint }
 }
 
@@ -92,7 +93,7 @@ it('takes lines however they are cut, once each, and counts what is no event', a
   const { node, notes, watcher } = await start()
   const text = `${event(1)}\n\n${event(2)}\n${event(2)}\nnot json\n[]\nnull\n{"v":1}\n${event(3).replace('"node":0', '"node":1')}\n${event(3)}\n`
   for (const char of text) node.streams[0]!.write(char)
-  await vi.waitFor(() => expect(notes.items).toHaveLength(3))
+  await eventually(() => expect(notes.items).toHaveLength(3))
   expect(notes.items.map(item => 'seq' in item && item.seq)).toEqual([1, 2, 3])
   expect(watcher.malformed).toBe(5)
 })
@@ -100,34 +101,34 @@ it('takes lines however they are cut, once each, and counts what is no event', a
 it('resumes where the stream broke off, in the life that it belongs to', async () => {
   const { node, notes } = await start()
   node.streams[0]!.write(`${event(41)}\n`)
-  await vi.waitFor(() => expect(notes.items).toHaveLength(1))
+  await eventually(() => expect(notes.items).toHaveLength(1))
   node.streams[0]!.destroy()
-  await vi.waitFor(() => expect(node.streams).toHaveLength(2))
+  await eventually(() => expect(node.streams).toHaveLength(2))
   expect(node.requests.filter(url => url.startsWith('/events'))).toEqual(['/events?after=0', '/events?after=41&boot=b'])
   expect(notes.states).toContain('connecting')
   node.streams[1]!.write(`${event(1, 'next')}\n`)
-  await vi.waitFor(() => expect(notes.items.at(-1)).toMatchObject({ boot: 'next', seq: 1 }))
+  await eventually(() => expect(notes.items.at(-1)).toMatchObject({ boot: 'next', seq: 1 }))
 })
 
 it('tells a node that hangs from one that is gone, and hears it again', async () => {
   const { node, notes, watcher } = await start(120)
-  await vi.waitFor(() => expect(notes.states).toContain('connected'))
+  await eventually(() => expect(notes.states).toContain('connected'))
   node.answersSnapshots = false
-  await vi.waitFor(() => expect(watcher.state).toBe('silent'))
+  await eventually(() => expect(watcher.state).toBe('silent'))
   expect(node.streams[0]!.writableEnded).toBe(false)
   node.streams[0]!.write('\n')
-  await vi.waitFor(() => expect(watcher.state).toBe('connected'))
+  await eventually(() => expect(watcher.state).toBe('connected'))
   node.server.closeAllConnections()
   node.server.close()
-  await vi.waitFor(() => expect(watcher.state).toBe('connecting'))
+  await eventually(() => expect(watcher.state).toBe('connecting'))
 })
 
 it('drops an answer that arrives after the node was given up', async () => {
   const { node, notes, watcher } = await start()
-  await vi.waitFor(() => expect(notes.snapshots.length).toBeGreaterThan(0))
+  await eventually(() => expect(notes.snapshots.length).toBeGreaterThan(0))
   node.answersSnapshots = false
   watcher.refresh()
-  await vi.waitFor(() => expect(node.snapshots).toHaveLength(1))
+  await eventually(() => expect(node.snapshots).toHaveLength(1))
   const before = notes.snapshots.length
   watcher.unwatch()
   node.answer(node.snapshots[0]!)
@@ -138,8 +139,8 @@ it('drops an answer that arrives after the node was given up', async () => {
 
 it('asks for a snapshot soon after a fact, and says what was known when it asked', async () => {
   const { node, notes } = await start()
-  await vi.waitFor(() => expect(notes.snapshots.length).toBeGreaterThan(0))
+  await eventually(() => expect(notes.snapshots.length).toBeGreaterThan(0))
   notes.now = 99
   node.streams[0]!.write(`${event(1).replace('"flow"', '"fact"')}\n`)
-  await vi.waitFor(() => expect(notes.snapshots.at(-1)!.askedSeq).toBe(99))
+  await eventually(() => expect(notes.snapshots.at(-1)!.askedSeq).toBe(99))
 })

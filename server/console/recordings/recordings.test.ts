@@ -10,6 +10,7 @@ import { openBundle } from '../../../shared/inspection/bundle.ts'
 import { fold } from '../../../shared/inspection/fold.ts'
 import { type RecordedLine, type RecordingInfo, recordingsAnswer } from '../../../shared/inspection/recording.ts'
 import { EMPTY_VIEW } from '../../../shared/inspection/view.ts'
+import { eventually } from '../../testing/eventually.ts'
 import { authorization, type TestConsole, testConsole } from '../testing/console.ts'
 import { encodeHead } from './part-file.ts'
 import { Recorder } from './recorder.ts'
@@ -63,7 +64,7 @@ const ports = {
 describe('a run of the console', () => {
   it('is recorded, and folds to what the console knew', async () => {
     const { hub, supervisor } = await start()
-    await vi.waitFor(() => expect(hub.snapshots().length).toBe(3))
+    await eventually(() => expect(hub.snapshots().length).toBe(3))
     supervisor.set(1, { state: 'stopped' })
     hub.log.flush()
     const lines = (await ask('GET', `/api/recordings/${hub.run}/lines`)).raw.toString()
@@ -82,7 +83,7 @@ describe('a run of the console', () => {
 
   it('can be taken away as a bundle that opens, without paths, commands or secrets', async () => {
     const { hub } = await start()
-    await vi.waitFor(() => expect(hub.snapshots().length).toBe(3))
+    await eventually(() => expect(hub.snapshots().length).toBe(3))
     hub.emit('node_silent', { node: 1, error: 'token=abc123 at /home/someone/data/node-1' })
     hub.log.flush()
     const { raw } = await ask('GET', `/api/recordings/${hub.run}/bundle.zip`)
@@ -102,7 +103,7 @@ describe('a run of the console', () => {
 
   it('can be taken away as a trace: every slice that begins ends, and times begin at zero', async () => {
     const { hub, supervisor } = await start()
-    await vi.waitFor(() => expect(hub.snapshots().length).toBe(3))
+    await eventually(() => expect(hub.snapshots().length).toBe(3))
     supervisor.set(2, { state: 'stopped' })
     hub.log.flush()
     const trace = (await ask('GET', `/api/recordings/${hub.run}/trace.json`)).json() as {
@@ -117,11 +118,11 @@ describe('a run of the console', () => {
 
   it('is kept when the next one begins, and removed when it is asked for; the one that is written is not', async () => {
     const first = await start()
-    await vi.waitFor(() => expect(first.hub.snapshots().length).toBe(3))
+    await eventually(() => expect(first.hub.snapshots().length).toBe(3))
     const run = first.hub.run
     await first.close()
     const second = await start()
-    await vi.waitFor(async () => expect((await listed()).length).toBe(2))
+    await eventually(async () => expect((await listed()).length).toBe(2))
     expect((await ask('DELETE', `/api/recordings/${second.hub.run}`)).json().code).toBe('CON_WRONG_STATE')
     expect((await ask('DELETE', '/api/recordings/..%2f..')).json().code).toBe('CON_BAD_REQUEST')
     expect((await ask('DELETE', `/api/recordings/${run}`)).status).toBe(200)
