@@ -20,7 +20,7 @@ export const searchSchemas = {
     side: z.enum(['links', 'cluster']),
     table: flag,
   },
-  load: {},
+  load: { table: flag },
   bench: { run: z.string().regex(/^[0-9a-f]{12}$/) },
   wal: {
     group: decimalText,

@@ -190,7 +190,7 @@ async function letNextGo(): Promise<string> {
   }
 }
 
-test('every fault gets a stopwatch, and the ledger says what was lost', async ({ page }) => {
+test('every fault gets a stopwatch, and the ledger says what was lost', async ({ page, browser }) => {
   running = await startConsole()
   await page.goto(running.url)
   await leads(page)
@@ -223,8 +223,18 @@ test('every fault gets a stopwatch, and the ledger says what was lost', async ({
   expect(await ms('rejoined')).toBeLessThanOrEqual(await ms('caughtUp'))
   await expect(page.getByTestId('lost')).toHaveAttribute('data-value', '0')
 
-  // kept in the tab
+  // kept by the console: after a reload, and for whoever was not there, to the digit
+  const marks = (of: Page) =>
+    of.locator('[data-testid^="mark-R-1-"]').evaluateAll(all => all.map(item => (item as HTMLElement).dataset.ms))
+  const seen = await marks(page)
   await page.reload()
-  await expect(mark('caughtUp')).toHaveAttribute('data-ms', /\d/)
   await expect(page.getByTestId('lane-R-1')).toBeVisible()
+  const elsewhere = await (await browser.newContext()).newPage()
+  await elsewhere.goto(`${running.origin}/recoveries?run=R-1`)
+  await expect.poll(() => marks(elsewhere)).toEqual(seen)
+  expect(await marks(page)).toEqual(seen)
+  await elsewhere.context().close()
+
+  await page.goto(`${running.origin}/load?table=1`)
+  await expect(page.getByTestId('load-seconds').getByRole('row').nth(3)).toContainText(/\d\d:\d\d:\d\d/)
 })

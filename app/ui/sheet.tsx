@@ -10,7 +10,8 @@ let before: Element | null = null
 
 function rememberFocus(): void {
   const { activeElement } = document
-  if (activeElement?.closest('[role=dialog]') == null) before = activeElement
+  // Nothing has it while one dialog gives way to the next.
+  if (activeElement !== document.body && activeElement?.closest('[role=dialog]') == null) before = activeElement
 }
 
 function giveFocusBack(): void {

@@ -199,10 +199,10 @@ const TIMER: Readonly<Record<Standing['kind'], string | undefined>> = {
   unknown: undefined,
 }
 const TIMER_WORDS: Readonly<Record<string, string>> = {
-  commitMessage: 'heartbeat in',
-  normalHeartbeat: 'doubts in',
-  requestStartView: 'asks again in',
-  viewChangeStatus: 'next view in',
+  commitMessage: 'heartbeat',
+  normalHeartbeat: 'doubts',
+  requestStartView: 'asks again',
+  viewChangeStatus: 'next view',
 }
 
 function NodeMark(
@@ -244,7 +244,7 @@ function NodeMark(
         : 'no report of this group'
   const timerLine =
     remaining !== undefined && timer
-      ? `${TIMER_WORDS[timer.name] ?? timer.name} ${duration(remaining)}`
+      ? `${TIMER_WORDS[timer.name] ?? timer.name} ${remaining > 0 ? `in ${duration(remaining)}` : 'now due'}`
       : dead
         ? cell
           ? `${cell.role === 'primary' ? 'led' : 'followed'} view ${cell.view}`

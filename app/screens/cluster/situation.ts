@@ -254,6 +254,6 @@ function allWell(
       ? 'There is no other copy: a solo node answers to its own disk.'
       : beat === undefined
         ? 'A heartbeat from the primary keeps the backups quiet.'
-        : `Heartbeat due in ${duration(beat)}${least === undefined ? '' : `; a backup would doubt after ${duration(least)}`}.`,
+        : `${beat > 0 ? `Heartbeat due in ${duration(beat)}` : 'A heartbeat is due'}${least === undefined ? '' : `; a backup would doubt after ${duration(least)}`}.`,
   }
 }

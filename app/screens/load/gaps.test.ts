@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type LoadState, loadSettings, loadState } from '../../../shared/inspection/api.ts'
 import type { Fact } from '../../../shared/inspection/view.ts'
 import { isValid, loadForm, setPolicy, settingsOf } from './form.ts'
-import { loadGaps } from './gaps.ts'
+import { chartPoints, isAlone, loadGaps } from './gaps.ts'
 import { loadSituation } from './situation.ts'
 
 const START = 1_000_000
@@ -80,6 +80,23 @@ describe('the gap at a kill', () => {
     const slow = [10, ...Array<number>(9).fill(0), 10, 0]
     expect(loadGaps(loadOf(slow, { settings }), [])).toEqual([])
     expect(loadGaps(loadOf([10, ...Array<number>(25).fill(0), 10, 0], { settings }), [])).toHaveLength(1)
+  })
+})
+
+describe('the points of the chart', () => {
+  it('G46 leave a gap where a second is missing, and know a point that stands alone', () => {
+    const load = loadOf([200, 0, 150, 200, 200])
+    const seconds = load.seconds.filter((_, index) => index !== 1)
+    const points = chartPoints({ ...load, seconds })
+    expect(points.map(point => [(point.at - START) / 1000, point.acked, point.sent])).toEqual([
+      [0, 200, 200],
+      [1, undefined, undefined],
+      [2, 150, 200],
+      [3, 200, 200],
+    ])
+    expect(points.map((_, index) => isAlone(points, index, 'acked'))).toEqual([true, false, false, false])
+    expect(chartPoints({ ...load, seconds: load.seconds.slice(0, 1) })).toEqual([])
+    expect(chartPoints({ ...load, seconds: [] })).toEqual([])
   })
 })
 

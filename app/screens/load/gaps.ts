@@ -4,6 +4,7 @@
  */
 import type { LoadState } from '../../../shared/inspection/api.ts'
 import type { Fact } from '../../../shared/inspection/view.ts'
+import { wholeSeries } from '../../geometry/series.ts'
 
 export interface LoadGap {
   readonly fromMs: number
@@ -62,3 +63,31 @@ export function loadGaps(load: LoadState, facts: readonly Fact[]): LoadGap[] {
   }
   return gaps
 }
+
+export interface ChartPoint {
+  readonly at: number
+  /** Undefined: nobody told of this second. */
+  readonly acked: number | undefined
+  readonly sent: number | undefined
+}
+
+/** The seconds that are over, each at its place: one that is missing is a gap in the chart (known-faults G46). */
+export function chartPoints(load: LoadState): ChartPoint[] {
+  // The last second is not over: drawn, it would be a dent that never was.
+  const over = load.seconds.slice(0, -1)
+  const sent = new Map(
+    wholeSeries(over.map(second => ({ atMs: second.atMs, value: second.sent }))).map(({ atMs, value }) => [
+      atMs,
+      value,
+    ]),
+  )
+  return wholeSeries(over.map(second => ({ atMs: second.atMs, value: second.acked }))).map(({ atMs, value }) => ({
+    at: atMs,
+    acked: value,
+    sent: sent.get(atMs),
+  }))
+}
+
+/** Whether nothing stands beside a point that it could be joined with. */
+export const isAlone = (points: readonly ChartPoint[], index: number, of: 'acked' | 'sent'): boolean =>
+  points[index]?.[of] !== undefined && points[index - 1]?.[of] === undefined && points[index + 1]?.[of] === undefined

@@ -15,8 +15,9 @@ import type { LoadState } from '../../../shared/inspection/api.ts'
 import { useCell } from '../../data/cell.ts'
 import { shown } from '../../data/store.ts'
 import { type PlacedFlag, placeFlags } from '../../geometry/flags.ts'
+import { wholeTicks } from '../../geometry/series.ts'
 import { clockShort, grouped } from '../../ui/format.ts'
-import { loadGaps } from './gaps.ts'
+import { type ChartPoint, chartPoints, isAlone, loadGaps } from './gaps.ts'
 
 const SPAN_S = 120
 /** One object for ever: recharts measures its ticks anew for each new one. */
@@ -29,14 +30,8 @@ export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plo
   const facts = useCell(shown, state => state.view.facts)
   const last = load.seconds.at(-1)?.atMs ?? Math.floor(Number(load.takenWallUs) / 1_000_000) * 1000
   const first = last - SPAN_S * 1000
-  const points = useMemo(
-    () =>
-      load.seconds
-        // The last second is not over: drawn, it would be a dent that never was.
-        .slice(0, -1)
-        .map(second => ({ at: second.atMs, acked: second.acked, sent: second.sent })),
-    [load.seconds],
-  )
+  const points = useMemo(() => chartPoints(load), [load])
+  const ticks = useMemo(() => wholeTicks(points.flatMap(point => [point.acked, point.sent])), [points])
   const marks = useMemo(
     () =>
       facts
@@ -65,7 +60,7 @@ export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plo
   const gaps = useMemo(() => loadGaps(load, facts), [load, facts])
   const isLeft = (flag: PlacedFlag | undefined, atMs: number) =>
     flag !== undefined && flag.left + 0.5 < ((Math.min(atMs, last) - first) / (last - first)) * plotPx
-  const acked = points.reduce((sum, point) => sum + point.acked, 0)
+  const acked = points.reduce((sum, point) => sum + (point.acked ?? 0), 0)
   return (
     <div
       className="loadchart"
@@ -87,7 +82,8 @@ export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plo
           />
           <YAxis
             width={46}
-            allowDecimals={false}
+            domain={[0, ticks.at(-1)!]}
+            ticks={ticks}
             tickLine={false}
             axisLine={false}
             tick={TICK}
@@ -107,7 +103,13 @@ export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plo
               }}
             />
           ))}
-          <Area dataKey="acked" type="linear" isAnimationActive={false} dot={false} className="chart-acked" />
+          <Area
+            dataKey="acked"
+            type="linear"
+            isAnimationActive={false}
+            dot={<Alone points={points} of="acked" />}
+            className="chart-acked"
+          />
           <Line dataKey="sent" type="linear" isAnimationActive={false} dot={false} className="chart-sent" />
           {marks.map((fact, index) => (
             <ReferenceLine
@@ -127,6 +129,13 @@ export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plo
       </ResponsiveContainer>
     </div>
   )
+}
+
+/** A second whose neighbours are not known is a point: a line has nothing to join it with. */
+function Alone(props: { points: readonly ChartPoint[]; of: 'acked'; index?: number; cx?: number; cy?: number }) {
+  const { points, of, index = 0, cx, cy } = props
+  if (cx === undefined || cy === undefined || !isAlone(points, index, of)) return <g />
+  return <circle cx={cx} cy={cy} r="2" className="chart-point" />
 }
 
 function shortWords(kind: string, node: number): string {

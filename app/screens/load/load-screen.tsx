@@ -1,6 +1,6 @@
 /** Steady load: what is asked, what came of it second by second, and the ledger that a kill may not falsify. */
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useMemo } from 'react'
 import type { LoadState } from '../../../shared/inspection/api.ts'
 import { primaryOf } from '../../../shared/inspection/belief.ts'
@@ -11,11 +11,13 @@ import { queries } from '../../data/queries.ts'
 import { loadCommand } from '../../data/shell-command.ts'
 import { shown } from '../../data/store.ts'
 import { groupName, pathName } from '../../names.ts'
+import type { Search } from '../../search.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age, useNowSeconds } from '../../ui/age.tsx'
 import { CopyCommands } from '../../ui/copy.tsx'
 import { DataTable } from '../../ui/data-table.tsx'
 import { clockShort, count, duration, grouped, visible } from '../../ui/format.ts'
+import { Glyph } from '../../ui/glyph.tsx'
 import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Skeleton } from '../../ui/problem.tsx'
@@ -30,7 +32,12 @@ import './load.css'
 
 const LoadChart = lazy(() => import('./load-chart.tsx'))
 
+const route = getRouteApi('/load')
+
 export default function LoadScreen() {
+  const search: Search<'load'> = route.useSearch()
+  const navigate = useNavigate()
+  const table = search.table === '1'
   const load = useCell(shown, state => state.view.load)
   const facts = useCell(shown, state => state.view.facts)
   const gaps = useMemo(() => (load ? loadGaps(load, facts) : []), [load, facts])
@@ -45,20 +52,44 @@ export default function LoadScreen() {
             title="Acknowledged a second"
             label={load?.settings ? labelOf(load) : 'the last two minutes, once a load runs'}
             testId="load-over-time"
-            actions={load && <Age atMs={started ? msOf(load.takenWallUs) : undefined} by="load client" push />}
+            actions={
+              started && (
+                <>
+                  <button
+                    type="button"
+                    className="btn small quiet push"
+                    aria-pressed={table}
+                    onClick={() =>
+                      void navigate({
+                        to: '/load',
+                        search: old => ({ ...old, table: table ? undefined : '1' }) as Search<'load'>,
+                      })
+                    }
+                  >
+                    <Glyph name="table" />
+                    {table ? 'Show as chart' : 'Show as table'}
+                  </button>
+                  <Age atMs={msOf(load.takenWallUs)} by="load client" />
+                </>
+              )
+            }
           >
             <div className="loadbody">
               {started ? (
                 <>
-                  <Suspense
-                    fallback={
-                      <div className="loadchart">
-                        <Skeleton what="the chart" rows={6} />
-                      </div>
-                    }
-                  >
-                    <LoadChart load={load} plotPx={640} />
-                  </Suspense>
+                  {table ? (
+                    <Seconds load={load} />
+                  ) : (
+                    <Suspense
+                      fallback={
+                        <div className="loadchart">
+                          <Skeleton what="the chart" rows={6} />
+                        </div>
+                      }
+                    >
+                      <LoadChart load={load} plotPx={640} />
+                    </Suspense>
+                  )}
                   <Ledger load={load} />
                 </>
               ) : (
@@ -82,6 +113,35 @@ export default function LoadScreen() {
     </>
   )
 }
+
+/** The chart in words: every second of it that is over. */
+function Seconds({ load }: { load: LoadState }) {
+  return (
+    <DataTable
+      name="seconds of the load"
+      testId="load-seconds"
+      rows={load.seconds.slice(0, -1).reverse()}
+      rowKey={second => String(second.atMs)}
+      empty="No second of it is over yet."
+      columns={[
+        {
+          id: 'second',
+          head: 'second from',
+          names: true,
+          data: second => new Date(second.atMs).toISOString(),
+          cell: second => clockShort(second.atMs),
+        },
+        { id: 'sent', head: 'sent', align: 'n', data: second => second.sent },
+        { id: 'acked', head: 'acked', align: 'n', data: second => second.acked },
+        { id: 'unknown', head: 'unknown', align: 'n', data: second => second.unknown },
+        { id: 'refused', head: 'refused', align: 'n', data: second => second.refused },
+        { id: 'p50Ms', head: 'p50', align: 'n', data: second => second.p50Ms, cell: ({ p50Ms }) => latency(p50Ms) },
+        { id: 'p99Ms', head: 'p99', align: 'n', data: second => second.p99Ms, cell: ({ p99Ms }) => latency(p99Ms) },
+      ]}
+    />
+  )
+}
+const latency = (ms: number | null): string => (ms === null ? 'none' : duration(ms))
 
 const labelOf = (load: LoadState): string =>
   `${visible(load.settings!.stream)}/${visible(load.settings!.topic)}, ${load.state}`
@@ -188,7 +248,10 @@ function Gaps(props: { gaps: readonly LoadGap[]; facts: readonly Fact[]; load: L
         rowKey={gap => String(gap.fromMs)}
         empty={
           <>
-            None in the last two minutes. <Link to="/recoveries">Recoveries</Link> keeps the stopwatch of every fault.
+            {props.load === undefined || props.load.state === 'idle'
+              ? 'No load runs: a gap is seen only in one.'
+              : 'None in the last two minutes.'}{' '}
+            <Link to="/recoveries">Recoveries</Link> keeps the stopwatch of every fault.
           </>
         }
         columns={[
@@ -225,7 +288,12 @@ function Partitions({ load }: { load: LoadState | undefined }) {
     return verdict.kind === 'primary' ? `node-${verdict.node}, v${verdict.view}` : 'nobody'
   }
   return (
-    <Pane title="By partition" label="what was acknowledged and read back" testId="load-partitions">
+    <Pane
+      title="By partition"
+      label="acknowledged and read back"
+      testId="load-partitions"
+      actions={load && <Age atMs={msOf(load.takenWallUs)} by="load client" push />}
+    >
       <DataTable
         name="partitions of the load"
         rows={load?.partitions ?? []}
@@ -264,7 +332,11 @@ function Partitions({ load }: { load: LoadState | undefined }) {
 
 function Connections({ load }: { load: LoadState | undefined }) {
   return (
-    <Pane title="Connections" label="of the load client" testId="load-connections">
+    <Pane
+      title="Connections"
+      testId="load-connections"
+      actions={load && <Age atMs={msOf(load.takenWallUs)} by="load client" push />}
+    >
       <DataTable
         name="connections of the load"
         rows={load?.connections ?? []}

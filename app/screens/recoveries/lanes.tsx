@@ -3,8 +3,10 @@ import { useLayoutEffect, useRef, useState } from 'react'
 import { BEFORE_MS, MARKS, type Recovery } from '../../../shared/inspection/recoveries.ts'
 import { tickStep } from '../../geometry/cut-axis.ts'
 import { placeFlags } from '../../geometry/flags.ts'
+import { seriesPath, wholeSeries, wholeTicks } from '../../geometry/series.ts'
 import { clockShort, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
+import { TableSave } from '../../ui/table-save.tsx'
 import { FLAG_WORDS, MARK_LOOK, secondsText, withoutLedger } from './looks.ts'
 
 const TOP = 22
@@ -52,7 +54,19 @@ export function Lanes(props: {
         ))}
       </div>
       <div className="lane axis">
-        <span className="label">seconds after the fault</span>
+        <span className="row">
+          <span className="label">seconds after the fault</span>
+          <TableSave
+            name="acknowledged a second"
+            rows={props.runs.flatMap(run => run.seconds.map(second => ({ run, second })))}
+            columns={[
+              { id: 'run', data: ({ run }) => run.id },
+              { id: 'fault', data: ({ run }) => new Date(run.faultMs).toISOString() },
+              { id: 'secondsAfter', data: ({ run, second }) => (second.atMs - run.faultMs) / 1000 },
+              { id: 'acknowledged', data: ({ second }) => second.acked },
+            ]}
+          />
+        </span>
         <svg width={plotWidth} height="20" role="presentation">
           {ticks.map(tick => (
             <text key={tick} className="d s l" x={x(tick)} y="13" textAnchor="middle">
@@ -118,14 +132,11 @@ function Plot(props: { run: Recovery; width: number; x: (ms: number) => number; 
   )
   const rows = Math.max(0, ...placed.map(flag => flag.row + 1))
   const base = Math.max(BASE_LEAST, TOP + FLAG_TOP + rows * ROW)
-  const most = Math.max(10, ...shown.map(second => second.acked))
+  const series = wholeSeries(shown.map(({ atMs, acked }) => ({ atMs, value: acked })))
+  const most = wholeTicks(series.map(({ value }) => value)).at(-1)!
   const y = (acked: number): number => base - (acked / most) * (base - TOP - 6)
-  const line = shown
-    .map(
-      (second, index) =>
-        `${index === 0 ? 'M' : 'L'}${x(second.atMs - run.faultMs + 500).toFixed(1)} ${y(second.acked).toFixed(1)}`,
-    )
-    .join('')
+  // A second is drawn at its middle.
+  const line = seriesPath(series, atMs => x(atMs - run.faultMs + 500), y)
   const outage = run.stalled !== undefined ? Math.min(toMs, run.marks.acknowledged ?? props.now - run.faultMs) : 0
   const words = marks.map(item => item.words).join(', ')
   return (
@@ -148,7 +159,7 @@ function Plot(props: { run: Recovery; width: number; x: (ms: number) => number; 
       <text className="d s l" x={AXIS - 6} y={base + 4} textAnchor="end">
         0
       </text>
-      {shown.length === 0 ? (
+      {line === '' ? (
         <text className="s l" x={x(0) + 8} y={base - 8}>
           {withoutLedger(run)}
         </text>

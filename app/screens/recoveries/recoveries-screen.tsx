@@ -1,9 +1,10 @@
-/** Every fault of this tab on one clock that starts when the process ended, its stopwatch, and what the ledger says. */
+/** Every fault that the console keeps, on one clock that starts when the process ended, its stopwatch, and what the ledger says. */
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { primaryOf } from '../../../shared/inspection/belief.ts'
 import {
   MARKS,
   type MarkName,
+  RECOVERIES_MAX,
   type Recovery,
   recoveriesAt,
   writesAround,
@@ -26,11 +27,10 @@ import { State } from '../../ui/state.tsx'
 import type { Look } from '../../ui/states.ts'
 import { Lanes } from './lanes.tsx'
 import { MARK_LOOK, secondsText, withoutLedger } from './looks.ts'
-import { recoverySituation } from './situation.ts'
+import { comparedWith, recoverySituation } from './situation.ts'
 import './recoveries.css'
 
 const route = getRouteApi('/recoveries')
-const COLUMNS_MAX = 4
 const wholeSecond = (now: number): number => Math.floor(now / 1000) * 1000
 
 export default function RecoveriesScreen() {
@@ -43,6 +43,7 @@ export default function RecoveriesScreen() {
   const now = past?.atMs ?? present
   const runs = past ? recoveriesAt(all, past.atMs, view.load) : all
   const chosen = runs.find(run => run.id === search.run) ?? runs[0]
+  const compared = chosen ? comparedWith(runs, chosen) : []
   const choose = (run: string): void =>
     void navigate({ to: '/recoveries', search: old => ({ ...old, run }) as Search<'recoveries'> })
   return (
@@ -54,8 +55,9 @@ export default function RecoveriesScreen() {
           <div className="empty">
             <Glyph name="down" state="none" large />
             <p>
-              No node has died while this tab watched. Start the load on the cluster screen, then kill a node: each
-              fault gets a stopwatch and a lane of its own here.
+              No fault is kept of this cluster. Start the load on the cluster screen, then kill a node: each fault gets
+              a stopwatch and a lane of its own here. The console keeps the last {RECOVERIES_MAX}, for every tab, also
+              when it starts again; the recordings have all.
             </p>
           </div>
         </section>
@@ -64,9 +66,9 @@ export default function RecoveriesScreen() {
       )}
       {chosen && (
         <div className="low">
-          <StopwatchPane runs={runs.slice(0, COLUMNS_MAX)} chosen={chosen} onChoose={choose} />
+          <StopwatchPane runs={compared} chosen={chosen} onChoose={choose} />
           <PhasesPane run={chosen} />
-          <LedgerPane runs={runs.slice(0, COLUMNS_MAX)} chosen={chosen} />
+          <LedgerPane runs={compared} chosen={chosen} />
         </div>
       )}
     </div>
@@ -81,7 +83,10 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
   return (
     <header className="screen-head rec-head">
       <h1 className="title">Recoveries</h1>
-      <span className="label">on one clock that starts at the fault; acknowledged messages a second</span>
+      <span className="label">
+        on one clock that starts at the fault; acknowledged messages a second. By the console, which keeps the last{' '}
+        {RECOVERIES_MAX}
+      </span>
       <span className="push figures">
         <span className="figure mid">
           <span className="label">{chosen ? `${chosen.id}, first acknowledgement` : 'First acknowledgement'}</span>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Recovery } from '../../../shared/inspection/recoveries.ts'
-import { recoverySituation } from './situation.ts'
+import { comparedWith, recoverySituation } from './situation.ts'
 
 const NOW = 1_000_000
 const run = (given: Partial<Recovery> = {}): Recovery => ({
@@ -20,6 +20,16 @@ const said = (given: Partial<Recovery>) => {
   const { what, why, next } = recoverySituation(run(given), NOW)
   return `${what} ${why} ${next}`
 }
+
+describe('runs that are laid side by side', () => {
+  it('are the newest, and the chosen one among them, however old it is', () => {
+    const runs = [6, 5, 4, 3, 2, 1].map(number => run({ id: `R-${number}` }))
+    const ids = (chosen: number) =>
+      comparedWith(runs, runs.find(item => item.id === `R-${chosen}`)!).map(item => item.id)
+    expect(ids(5)).toEqual(['R-6', 'R-5', 'R-4', 'R-3'])
+    expect(ids(1)).toEqual(['R-6', 'R-5', 'R-4', 'R-1'])
+  })
+})
 
 describe('the first sentence of the recoveries', () => {
   it('teaches where nothing has happened', () => {

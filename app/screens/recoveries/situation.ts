@@ -15,7 +15,7 @@ export function recoverySituation(run: Recovery | undefined, nowMs: number): Now
       glyph: 'absent',
       colour: 'none',
       label: 'Faults',
-      what: 'No node has died while this tab watched.',
+      what: 'No node has died yet, as far as the console knows.',
       why: 'A stopwatch starts when the process of a node ends or is held.',
       next: 'Start the load on the cluster screen, then kill the primary: each fault gets a stopwatch and a lane here.',
     }
@@ -90,4 +90,12 @@ function notFelt(run: Recovery, fault: string): Pick<NowWords, 'what' | 'why'> {
         ? 'No group had to elect: the others are a majority without it.'
         : `${count(Object.keys(run.elections).length, 'group')} elected, and no write of the load waited long for it.`,
   }
+}
+
+/** Runs that are laid side by side. */
+const COLUMNS_MAX = 4
+/** The newest, and the chosen one among them, however old it is. */
+export const comparedWith = (runs: readonly Recovery[], chosen: Recovery): readonly Recovery[] => {
+  const newest = runs.slice(0, COLUMNS_MAX)
+  return newest.includes(chosen) ? newest : [...newest.slice(0, COLUMNS_MAX - 1), chosen]
 }
