@@ -20,7 +20,7 @@ test('a node is wiped once its name was typed, its peers refill it, and its disk
   running = await startConsole()
   await page.goto(running.url)
   await expect(situation(page)).toContainText('all 3 nodes agree')
-  await page.getByRole('button', { name: 'Start load' }).click()
+  await page.getByRole('button', { name: 'Start load', exact: true }).click()
   await expect.poll(() => ledger(page, 'acked')).toBeGreaterThan(200)
   await expect(page.getByTestId('wipe-2')).toHaveCount(0)
   await page.getByTestId('kill-2').click()

@@ -53,7 +53,7 @@ test('the primary of both planes dies under load; the page goes back to the mome
   running = await startConsole()
   await page.goto(running.url)
   await expect(situation(page)).toContainText('all 3 nodes agree')
-  await page.getByRole('button', { name: 'Start load' }).click()
+  await page.getByRole('button', { name: 'Start load', exact: true }).click()
   await expect.poll(() => ledger(page, 'acked'), { message: 'acknowledged messages' }).toBeGreaterThan(100)
   const before = await ledger(page, 'sent')
 
@@ -123,7 +123,7 @@ test('steps go by event and tick; a moment moves on at a speed; a bookmark keeps
   running = await startConsole(['--nodes', '1'])
   await page.goto(running.url)
   await expect(situation(page)).toContainText('serves alone')
-  await page.getByRole('button', { name: 'Start load' }).click()
+  await page.getByRole('button', { name: 'Start load', exact: true }).click()
   await expect.poll(() => ledger(page, 'acked')).toBeGreaterThan(100)
   // paused, nothing moves, whatever arrives
   await page.keyboard.press(' ')

@@ -32,7 +32,7 @@ test('tables of nodes, load, drills and recordings are saved, with something in 
   running = await startConsole()
   await page.goto(running.url)
   await expect(page.getByTestId('situation')).toContainText('all 3 nodes agree')
-  await page.getByRole('button', { name: 'Start load' }).click()
+  await page.getByRole('button', { name: 'Start load', exact: true }).click()
   await expect
     .poll(async () => Number(await page.getByTestId('ledger-acked').getAttribute('data-value')))
     .toBeGreaterThan(50)

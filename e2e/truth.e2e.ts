@@ -47,7 +47,7 @@ test('a restarted backup is drawn with its gap until it is closed, never as heal
   running = await startConsole()
   await page.goto(running.url)
   await expect(page.getByTestId('situation')).toContainText('all 3 nodes agree')
-  await page.getByRole('button', { name: 'Start load' }).click()
+  await page.getByRole('button', { name: 'Start load', exact: true }).click()
   await expect.poll(() => ledger(page, 'acked'), { message: 'acknowledged messages' }).toBeGreaterThan(200)
   // The group whose gap is to be seen.
   await page.getByTestId('group-0.0.0').click()

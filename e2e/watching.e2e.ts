@@ -194,7 +194,7 @@ test('every fault gets a stopwatch, and the ledger says what was lost', async ({
   running = await startConsole()
   await page.goto(running.url)
   await leads(page)
-  await page.getByRole('button', { name: 'Start load' }).click()
+  await page.getByRole('button', { name: 'Start load', exact: true }).click()
   await expect
     .poll(async () => Number(await page.getByTestId('ledger-acked').getAttribute('data-value')))
     .toBeGreaterThan(200)
