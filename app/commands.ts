@@ -21,32 +21,14 @@ import { STEP_NAMES, type Step, step, togglePlay } from './data/time.ts'
 import { isViewer, token } from './data/token.ts'
 import type { Command } from './keys.ts'
 import { flipTheme, setTheme } from './prefs.ts'
+import { SCREENS, type ScreenPath } from './screens.ts'
 
 export const paletteOpen = createCell(false)
 export const helpOpen = createCell(false)
 export const explainOpen = createCell(false)
 export const logOpen = createCell(false)
 
-export type Go = (
-  to:
-    | {
-        screen:
-          | 'cluster'
-          | 'load'
-          | 'bench'
-          | 'wal'
-          | 'clients'
-          | 'partitions'
-          | 'superblocks'
-          | 'forwards'
-          | 'timeline'
-          | 'recoveries'
-          | 'recordings'
-          | 'drills'
-          | 'settings'
-      }
-    | { screen: 'node'; node: number },
-) => void
+export type Go = (to: { screen: ScreenPath } | { screen: 'node'; node: number }) => void
 
 /** Which acts make sense for a process in a state. */
 export const possibleActs: Readonly<Record<ProcessState, readonly NodeAction[]>> = {
@@ -65,6 +47,12 @@ const STEP_KEYS: readonly (readonly [Step, string, string])[] = [
   ['turn', '[', ']'],
 ]
 
+const ALL_SCREENS: readonly { to: ScreenPath; name: string; key?: string }[] = SCREENS.flatMap<{
+  to: ScreenPath
+  name: string
+  key?: string
+}>(({ links }) => links)
+
 export function commandList(go: Go): Command[] {
   const { view } = shown.get()
   const forbidden =
@@ -82,19 +70,15 @@ export function commandList(go: Go): Command[] {
                 ? "a viewer's token only looks"
                 : undefined
   const list: Command[] = [
-    { id: 'go.cluster', group: 'Go to', name: 'Cluster', key: '1', run: () => go({ screen: 'cluster' }) },
-    { id: 'go.partitions', group: 'Go to', name: 'Partitions', key: '2', run: () => go({ screen: 'partitions' }) },
-    { id: 'go.superblocks', group: 'Go to', name: 'Superblocks', key: '3', run: () => go({ screen: 'superblocks' }) },
-    { id: 'go.forwards', group: 'Go to', name: 'Forwards', key: '4', run: () => go({ screen: 'forwards' }) },
-    { id: 'go.recoveries', group: 'Go to', name: 'Recoveries', key: '5', run: () => go({ screen: 'recoveries' }) },
-    { id: 'go.drills', group: 'Go to', name: 'Drills', key: '6', run: () => go({ screen: 'drills' }) },
-    { id: 'go.wal', group: 'Go to', name: 'WAL', run: () => go({ screen: 'wal' }) },
-    { id: 'go.clients', group: 'Go to', name: 'Clients', run: () => go({ screen: 'clients' }) },
-    { id: 'go.bench', group: 'Go to', name: 'Benchmarks', run: () => go({ screen: 'bench' }) },
-    { id: 'go.load', group: 'Go to', name: 'Load', run: () => go({ screen: 'load' }) },
-    { id: 'go.timeline', group: 'Go to', name: 'Timeline', key: '7', run: () => go({ screen: 'timeline' }) },
-    { id: 'go.recordings', group: 'Go to', name: 'Recordings', run: () => go({ screen: 'recordings' }) },
-    { id: 'go.settings', group: 'Go to', name: 'Settings', key: '9', run: () => go({ screen: 'settings' }) },
+    ...ALL_SCREENS.map(
+      ({ to, name, key }): Command => ({
+        id: `go.${to.slice(1)}`,
+        group: 'Go to',
+        name,
+        ...(key !== undefined && { key }),
+        run: () => go({ screen: to }),
+      }),
+    ),
     { id: 'view.palette', group: 'View', name: 'Command palette', key: 'Mod+k', run: () => paletteOpen.set(true) },
     { id: 'view.explain', group: 'View', name: 'What the words mean', key: 'e', run: () => explainOpen.set(true) },
     { id: 'view.help', group: 'View', name: 'Shortcuts and help', key: '?', run: () => helpOpen.set(true) },

@@ -1,4 +1,4 @@
-import { expect, type Page, test } from '@playwright/test'
+import { expect, type Locator, type Page, test } from '@playwright/test'
 import { type ConsoleProcess, startConsole } from './console-process.ts'
 
 let running: ConsoleProcess | undefined
@@ -10,24 +10,48 @@ test.afterEach(async () => {
 const ledger = async (page: Page, name: string) =>
   Number(await page.getByTestId(`ledger-${name}`).getAttribute('data-value'))
 
-test('the main job: start, load, look at the chain, kill a backup, nothing lost, start it again', async ({ page }) => {
+/** Tab by tab until it has the focus, as somebody without a pointer comes to it. */
+async function tabTo(page: Page, what: Locator): Promise<void> {
+  for (let presses = 0; presses < 300; presses++) {
+    if ((await what.count()) === 1 && (await what.evaluate(element => element === document.activeElement))) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`the focus never came to ${what}`)
+}
+async function command(page: Page, words: string): Promise<void> {
+  await page.keyboard.press('Control+k')
+  await expect(page.getByRole('combobox')).toBeFocused()
+  await page.keyboard.type(words)
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('combobox')).toHaveCount(0)
+}
+
+test('the main job, by keyboard alone: start, load, look at the chain, kill a backup, nothing lost, start it again', async ({
+  page,
+}) => {
   running = await startConsole()
   await page.goto(running.url)
   await expect(page.getByTestId('situation')).toContainText('node-0 leads view 0')
 
-  await page.getByRole('button', { name: 'Start load' }).click()
+  await tabTo(page, page.getByRole('button', { name: 'Start load' }))
+  await page.keyboard.press('Enter')
   await expect.poll(() => ledger(page, 'acked'), { message: 'acknowledged messages' }).toBeGreaterThan(200)
   await expect.poll(() => ledger(page, 'read-back'), { message: 'messages read back' }).toBeGreaterThan(100)
 
   // the chain of one partition: segments of three nodes, to scale, and its table twin
-  await page.goto(`${running.origin}/partitions/0/0/0`)
+  await page.keyboard.press('2')
+  await expect(page).toHaveURL(/\/partitions$/)
+  await tabTo(page, page.locator('a[href^="/partitions/0/0/0"]').first())
+  await page.keyboard.press('Enter')
+  await expect(page).toHaveURL(/\/partitions\/0\/0\/0/)
   await expect(page.getByTestId('situation')).toContainText(/./)
   for (const node of [0, 1, 2]) await expect(page.getByTestId(`segment-${node}-0`).first()).toBeVisible()
 
-  await page.goto(`${running.origin}/cluster`)
+  await page.keyboard.press('1')
   const backup = page.getByTestId('node-2')
   await expect(backup).toHaveAttribute('data-standing', 'healthy')
-  await backup.getByRole('button', { name: /^Kill/ }).click()
+  await tabTo(page, backup.getByRole('button', { name: /^Kill/ }))
+  await page.keyboard.press('Enter')
   await expect(backup).toHaveAttribute('data-state', /stopped|crashed/)
   await expect(page.getByTestId('situation')).toContainText('node-2 is down')
 
@@ -35,13 +59,13 @@ test('the main job: start, load, look at the chain, kill a backup, nothing lost,
   await expect.poll(() => ledger(page, 'acked'), { message: 'the load goes on' }).toBeGreaterThan(before + 300)
   expect(await ledger(page, 'lost')).toBe(0)
 
-  await backup.getByRole('button', { name: /^Start/ }).click()
+  await command(page, 'start node-2')
   await expect(backup).toHaveAttribute('data-state', 'running')
   await expect(backup, 'the restarted backup catches up').toHaveAttribute('data-standing', 'healthy', {
     timeout: 30_000,
   })
 
-  await page.getByRole('button', { name: 'Stop load' }).click()
+  await command(page, 'stop load')
   await expect(page.getByTestId('load-verdict')).toHaveAttribute('data-verdict', 'nothing_lost', {
     timeout: 30_000,
   })

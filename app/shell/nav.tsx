@@ -2,45 +2,10 @@ import { Link } from '@tanstack/react-router'
 import { livenessOf, replicaIds } from '../../shared/inspection/belief.ts'
 import { useCell } from '../data/cell.ts'
 import { shown } from '../data/store.ts'
+import { SCREENS } from '../screens.ts'
 import { useNowSeconds } from '../ui/age.tsx'
 import { Glyph } from '../ui/glyph.tsx'
 import { nodeLook } from './node-look.ts'
-
-const SCREENS = [
-  {
-    heading: 'Watch',
-    links: [
-      { to: '/cluster', name: 'Cluster' },
-      { to: '/load', name: 'Load' },
-      { to: '/timeline', name: 'Timeline' },
-      { to: '/recoveries', name: 'Recoveries' },
-      { to: '/recordings', name: 'Recordings' },
-    ],
-  },
-  {
-    heading: 'Bytes',
-    links: [
-      { to: '/partitions', name: 'Partitions' },
-      { to: '/superblocks', name: 'Superblocks' },
-      { to: '/wal', name: 'WAL' },
-    ],
-  },
-  {
-    heading: 'Writes',
-    links: [
-      { to: '/clients', name: 'Clients' },
-      { to: '/forwards', name: 'Forwards' },
-    ],
-  },
-  {
-    heading: 'Try',
-    links: [
-      { to: '/drills', name: 'Drills' },
-      { to: '/bench', name: 'Benchmarks' },
-    ],
-  },
-  { heading: 'Page', links: [{ to: '/settings', name: 'Settings' }] },
-] as const
 
 export function Nav() {
   const view = useCell(shown, state => state.view)

@@ -28,7 +28,7 @@ export function Shell() {
   const navigate = useNavigate()
   const go: Go = to => {
     if (to.screen === 'node') void navigate({ to: '/cluster/nodes/$node', params: { node: String(to.node) } })
-    else void navigate({ to: `/${to.screen}` })
+    else void navigate({ to: to.screen })
   }
   useShortcuts(() => commandList(go))
   useEffect(
