@@ -59,8 +59,8 @@ export function CopyCommands(props: { commands: readonly ShellCommand[]; classNa
     return (
       <CopyButton
         text={only.text}
-        label={`Copy as command: ${only.name}`}
-        title={only.text}
+        label="Copy as command"
+        title={`Copy as command: ${only.name}`}
         icon
         className={className}
       />
