@@ -89,6 +89,16 @@ describe('EventRing', () => {
     )
   })
 
+  it('finds what came before an event that is told late', () => {
+    const ring = new EventRing(8)
+    const at = (seq: number, kind: string, wallMs: number, toldMs: number) =>
+      event(seq, { kind, wallUs: String(wallMs * 1000), receivedWallUs: String(toldMs * 1000) })
+    ring.push(at(1, 'process_exited', 100_000, 100_000), 0)
+    ring.push(at(2, 'prepare', 10_000, 101_000), 0)
+    expect(ring.since(90_000, ['process_exited'])).toHaveLength(1)
+    expect([...ring.histogram(90_000, 110_000, 2)]).toEqual([0, 1])
+  })
+
   it('keeps a gap as a fact that says what is missing', () => {
     const ring = new EventRing(4)
     ring.push({ v: 1, node: 2, boot: 'b', kind: 'gap', fromSeq: 10, toSeq: 41, reason: 'ring_overflow' }, 5000)

@@ -257,7 +257,7 @@ export class EventRing {
 
   /**
    * Events of some kinds before ordinal `until`, newest first, back to `fromMs`: what is rare is found among any traffic.
-   * Stops at the first event older than `slackMs` before it (nodes' clocks may differ by a little).
+   * Stops at the first event that was told `slackMs` before it: one that happened long before may be told late.
    */
   since(fromMs: number, kinds: Iterable<string>, until: number = this.#next, slackMs = 2000): RingEvent[] {
     const wanted = new Set<number>()
@@ -268,7 +268,7 @@ export class EventRing {
     const found: RingEvent[] = []
     for (let ordinal = Math.min(until, this.#next) - 1; ordinal >= this.first; ordinal--) {
       const slot = ordinal % this.capacity
-      if (this.#wallMs[slot]! < fromMs - slackMs) break
+      if (this.#toldMs(slot) < fromMs - slackMs) break
       if (wanted.has(this.#words[slot * 4 + 3]!) && this.#wallMs[slot]! >= fromMs) found.push(this.at(ordinal)!)
     }
     return found
@@ -276,15 +276,16 @@ export class EventRing {
 
   /**
    * Events per bucket over `[fromMs, toMs)`, for the strip of the time bar. Walks backwards from ordinal `until` and stops
-   * at the first event older than `slackMs` before the window (nodes' clocks may differ by a little).
+   * at the first event that was told `slackMs` before the window: one that happened long before may be told late.
    */
   histogram(fromMs: number, toMs: number, buckets: number, until: number = this.#next, slackMs = 2000): Uint32Array {
     const counts = new Uint32Array(buckets)
     const width = (toMs - fromMs) / buckets
     if (!(width > 0)) return counts
     for (let ordinal = Math.min(until, this.#next) - 1; ordinal >= this.first; ordinal--) {
-      const at = this.#wallMs[ordinal % this.capacity]!
-      if (at < fromMs - slackMs) break
+      const slot = ordinal % this.capacity
+      const at = this.#wallMs[slot]!
+      if (this.#toldMs(slot) < fromMs - slackMs) break
       if (at >= fromMs && at < toMs) {
         const bucket = Math.min(buckets - 1, Math.floor((at - fromMs) / width))
         counts[bucket] = counts[bucket]! + 1
@@ -332,6 +333,12 @@ export class EventRing {
       else high = middle
     }
     return low
+  }
+
+  /** By the console's clock where it said when it had the event; never before it happened. */
+  #toldMs(slot: number): number {
+    const [wall, received] = [this.#wallMs[slot]!, this.#receivedMs[slot]!]
+    return Number.isNaN(received) ? wall : Math.max(wall, received)
   }
 
   /** When the console had the event, or when it happened where the console did not say. */
