@@ -5,11 +5,12 @@ import { msOf } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
 import { answers as answersNow, processWords } from '../../data/slots.ts'
+import { SourceError } from '../../data/source.ts'
 import { shown } from '../../data/store.ts'
 import { type EachAnswer, useEach } from '../../data/use-each.ts'
 import { useReplicaIds } from '../../data/use-replica-ids.ts'
 import type { Search } from '../../search.ts'
-import { Age } from '../../ui/age.tsx'
+import { Age, useStale } from '../../ui/age.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { count, grouped, visible } from '../../ui/format.ts'
 import { Now } from '../../ui/now.tsx'
@@ -41,7 +42,7 @@ export default function ClientsScreen() {
   const answers = useEach(ids, queries.clients, id => answersNow(nodes.get(id)))
   // Whoever does not answer now is not compared: what it said last was of another moment, or of a life that has ended.
   const heard = useMemo(
-    () => answers.filter(answer => answersNow(nodes.get(answer.node)) && !answer.error && answer.data),
+    () => answers.filter(answer => answersNow(nodes.get(answer.node)) && !refused(answer.error) && answer.data),
     [answers, nodes],
   )
   const tables = useMemo(() => heard.map(({ node, data }): TableOf => ({ node, snapshot: data! })), [heard])
@@ -60,7 +61,9 @@ export default function ClientsScreen() {
   const chosen = rows.find(row => row.client === search.client) ?? listed[0]
   const lead = leadingTable(tables)
   const missing = ids.filter(id => !reporters.includes(id)).map(id => `node-${id} ${processWords(nodes.get(id))}`)
-  const oldest = tables.map(({ snapshot }) => msOf(snapshot.reporter.takenWallUs))
+  const taken = tables.map(({ snapshot }) => msOf(snapshot.reporter.takenWallUs))
+  const oldestMs = taken.length > 0 ? Math.min(...taken) : undefined
+  const stale = useStale(oldestMs) ? 'stale' : ''
   return (
     <>
       <h1 className="sr">Clients</h1>
@@ -69,6 +72,7 @@ export default function ClientsScreen() {
         <div className="cls-top">
           <Pane
             title="Sessions"
+            className={stale}
             label={
               lead
                 ? `${grouped(rows.length)} of ${count(lead.snapshot.slots, 'slot')}, by node-${lead.node}`
@@ -95,7 +99,7 @@ export default function ClientsScreen() {
                   ]}
                   onChange={value => change({ sort: value === 'eviction' ? undefined : value })}
                 />
-                <Age atMs={oldest.length > 0 ? Math.min(...oldest) : undefined} by="oldest" />
+                <Age atMs={oldestMs} by="oldest" />
               </span>
             }
           >
@@ -147,6 +151,9 @@ export default function ClientsScreen() {
     </>
   )
 }
+
+/** The node has not answered. A console that is not reached says nothing of any node: what was heard stays, and grows old. */
+const refused = (error: unknown): boolean => error !== null && !(error instanceof SourceError && error.status === 0)
 
 const anyOf = (row: SessionRow): TableEntry => [...row.on.values()][0]!
 

@@ -6,7 +6,7 @@ import { useEffect, useMemo, useRef } from 'react'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { useCell } from '../../data/cell.ts'
 import { queries } from '../../data/queries.ts'
-import { answers as answersNow, showsSlots } from '../../data/slots.ts'
+import { answers as answersNow, processWords, showsSlots } from '../../data/slots.ts'
 import { shown } from '../../data/store.ts'
 import { useEach } from '../../data/use-each.ts'
 import { useReplicaIds } from '../../data/use-replica-ids.ts'
@@ -115,6 +115,15 @@ export default function SuperblocksScreen() {
               }
               files
             />
+            {answers.map(
+              answer =>
+                answer.data?.groups.length === 0 && (
+                  <p key={answer.node} className="note" data-testid={`no-slots-${answer.node}`}>
+                    <b>node-{answer.node}</b> {processWords(nodes.get(answer.node))}, and its directory holds no group:
+                    a new node has none, and a wiped one has lost them.
+                  </p>
+                ),
+            )}
             {rows.length > 0 && !loading && isNamed && candidates.length === 0 && (
               <p className="note" role="status" data-testid="pair-gone">
                 Nobody shows {groupName(search.group ?? METADATA)}
@@ -182,6 +191,7 @@ const SLOT_COLUMNS: readonly ExportColumn<Row>[] = [
   { id: 'node', data: row => row.node },
   { id: 'verdict', data: row => row.block.verdict },
   { id: 'winner', data: row => row.block.winner },
+  { id: 'takenUs', data: row => BigInt(Math.round(row.takenMs * 1000)) },
   ...([0, 1] as const).flatMap((at): ExportColumn<Row>[] => {
     const field = (name: string) => (row: Row) => {
       const value = row.block.slots[at].fields?.[name]

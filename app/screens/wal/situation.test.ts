@@ -46,6 +46,10 @@ const words = (of: NodeView, said: WalSnapshot, ageMs = 0, found?: ReturnType<ty
 
 it('a log that its node shows is judged; a held node is shown by its last words and their age', () => {
   expect(words(node('running'), wal('b'))).toMatchObject({ tone: 'good', what: 'Everything up to op 2 is committed.' })
+  expect(words(node('running'), wal('b'), 19_000)).toMatchObject({
+    tone: 'plain',
+    label: 'Write-ahead log of node-2, as it was 19 s ago',
+  })
   const held = words(node('paused'), wal('b'), 19_000)
   expect(held).toMatchObject({ tone: 'plain', glyph: 'stopped', what: 'node-2 is paused.' })
   expect(held.why).toContain('19 s ago')

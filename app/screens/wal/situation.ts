@@ -3,6 +3,7 @@ import { DIRECTORY_BOOT, type WalScanSnapshot } from '../../../shared/inspection
 import type { WalSnapshot } from '../../../shared/inspection/snapshots.ts'
 import type { NodeView } from '../../../shared/inspection/view.ts'
 import { answers, processWords, showsSlots } from '../../data/slots.ts'
+import { STALE_MS } from '../../ui/age.tsx'
 import { ageText, bytesShort, count, grouped, visible } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
 import { processLook } from '../../ui/states.ts'
@@ -41,7 +42,10 @@ export function walSituation(
   ageMs: number,
 ): NowWords {
   const found = situationOf(node, wal, slots, scan, broken)
-  if (answers(node) || wal.reporter.boot === DIRECTORY_BOOT) return found
+  if (answers(node) || wal.reporter.boot === DIRECTORY_BOOT)
+    return ageMs > STALE_MS
+      ? { ...found, tone: 'plain', label: `${found.label}, as it was ${ageText(ageMs)} ago` }
+      : found
   // A death is followed by an answer from the directory; a process that is held has no other answer than its last.
   return {
     ...notShown(node, found.label, `What is shown it said ${ageText(ageMs)} ago: ${found.what}`, ''),
