@@ -12,7 +12,7 @@ import { WriteForm } from './write-form.tsx'
 type Batch = BatchesSnapshot['batches'][number]
 
 export function BatchesPane({ state }: { state: PartitionScreenState }) {
-  const { batches, lens, change, segment, batch, lists, node } = state
+  const { batches, lens, change, segment, batch, lists, node, runs } = state
   const answer = lists.find(item => item.node === node)
   const listed = batches?.startOffset === segment?.startOffset ? batches : undefined
   const inside = (listed?.batches ?? []).filter(
@@ -24,11 +24,20 @@ export function BatchesPane({ state }: { state: PartitionScreenState }) {
   return (
     <Pane
       title="Batches in the lens"
-      label={`${count(inside.length, 'batch', 'batches')}, ${count(messages, 'message')} on node-${node}`}
+      label={
+        listed
+          ? `${count(inside.length, 'batch', 'batches')}, ${count(messages, 'message')} on node-${node}`
+          : `of node-${node}`
+      }
       testId="batches"
     >
       {answer?.error && !answer.data ? <Problem error={answer.error} what="The batches could not be listed" /> : null}
-      {answer?.loading && <Skeleton what="batches" rows={4} />}
+      {answer?.loading && runs(node) && <Skeleton what="batches" rows={4} />}
+      {!answer?.data && !runs(node) && (
+        <p className="note" data-testid="not-asked">
+          node-{node} does not run, and had not listed them before: start it, or look through another node.
+        </p>
+      )}
       {answer?.data && (
         <DataTable
           name="batches"

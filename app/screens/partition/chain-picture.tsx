@@ -215,6 +215,11 @@ function NodeChain(
       <text className={chosen ? 'b' : 'k'} x={24} y={y + 16}>
         node-{node.id}
       </text>
+      {!node.partition && (
+        <text className="s l" x={LEFT + 8} y={y + 15}>
+          no report: nothing is said of its files
+        </text>
+      )}
       {layout.older.width > 0 && (
         <path d={`M${LEFT + 4} ${y + ROW / 2}h${layout.older.width - 10}`} className="cut-band" />
       )}
@@ -226,6 +231,7 @@ function NodeChain(
         const sealed = bar?.sealed === true
         const selected = column.startOffset === props.segment
         const room = column.roomWidth > 0
+        if (!node.partition) return null
         if (!bar)
           return (
             <rect
@@ -520,7 +526,7 @@ function BatchRow(props: ChainPictureProps & { node: ChainNode; y: number; right
           )}
         </g>
       )}
-      {longest > journalEnd && x(longest) > x(journalEnd) && (
+      {node.partition && longest > journalEnd && x(longest) > x(journalEnd) && (
         <rect x={x(journalEnd)} y={y} width={x(longest) - x(journalEnd)} height={BATCH_HEIGHT} className="b none">
           <title>
             missing on node-{node.id}: {bytes(longest - journalEnd)}

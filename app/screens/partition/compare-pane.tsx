@@ -22,7 +22,8 @@ export const DIFFERENCES: Readonly<Record<DifferenceKind, string>> = {
 export function ComparePane({ state }: { state: PartitionScreenState }) {
   const { at, segment, chains, ids, alive } = state
   const base = segment?.startOffset
-  const holders = chains
+  const answering = chains.filter(({ node }) => alive.includes(node))
+  const holders = answering
     .filter(({ data }) => data?.segments.some(({ startOffset }) => startOffset === base))
     .map(({ node }) => node)
   const nodes = holders.join(' ')
@@ -46,11 +47,13 @@ export function ComparePane({ state }: { state: PartitionScreenState }) {
     return () => stop.abort()
   }, [stream, topic, partition, base, nodes, round])
 
-  const chain = chainDifference(chains.flatMap(({ node, data }) => (data ? [{ node, segments: data.segments }] : [])))
+  const chain = chainDifference(
+    answering.flatMap(({ node, data }) => (data ? [{ node, segments: data.segments }] : [])),
+  )
   const absent = ids.filter(id => !alive.includes(id))
   const longest = Math.max(
     0,
-    ...chains.map(({ data }) => data?.segments.find(({ startOffset }) => startOffset === base)?.sizeBytes ?? 0),
+    ...answering.map(({ data }) => data?.segments.find(({ startOffset }) => startOffset === base)?.sizeBytes ?? 0),
   )
   return (
     <Pane

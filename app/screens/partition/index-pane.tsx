@@ -28,7 +28,9 @@ export function IndexPane({ state }: { state: PartitionScreenState }) {
   return (
     <Pane
       title="Index"
-      label={`${count(held?.total ?? 0, 'entry', 'entries')}, ${bytes((held?.total ?? 0) * 24)} on node-${node}`}
+      label={
+        held ? `${count(held.total, 'entry', 'entries')}, ${bytes(held.total * 24)} on node-${node}` : `of node-${node}`
+      }
       testId="index"
     >
       <p className="note lookup" data-testid="lookup">
@@ -65,7 +67,7 @@ export function IndexPane({ state }: { state: PartitionScreenState }) {
 
 /** From the offset to what a read of it does, or why there is nothing to read. */
 function Words({ state }: { state: PartitionScreenState }) {
-  const { floor, offset, node, place } = state
+  const { floor, looked, offset, node, place } = state
   if (offset === undefined || !place)
     return 'Type an offset above: it resolves to the last entry that is not beyond it.'
   const wanted = <Num of={offset} />
@@ -99,6 +101,12 @@ function Words({ state }: { state: PartitionScreenState }) {
     default:
       break
   }
+  if (!looked)
+    return (
+      <>
+        The index of node-{node} has not said what it knows of {wanted}.
+      </>
+    )
   const scan =
     place.kind === 'found' ? (
       <>

@@ -245,9 +245,11 @@ function Figure(props: { name: string; value: string | undefined }) {
 }
 
 function ChainPane({ state }: { state: PartitionScreenState }) {
-  const { search, change, ids, view, group, now, chains, node, segment, index, lists, lens, batch, following } = state
+  const { search, change, ids, runs, view, group, now, chains, node, segment, index, lists, lens, batch, following } =
+    state
   const { floor, place, offset } = state
   const own = chains.find(item => item.node === node)
+  const asked = chains.filter(item => runs(item.node))
   const table = search.table === '1'
   const nodes = ids.map(id => {
     const answer = chains.find(item => item.node === id)
@@ -307,8 +309,8 @@ function ChainPane({ state }: { state: PartitionScreenState }) {
       <Gone state={state} />
       <Figures state={state} />
       {own?.error && !own.data ? <Problem error={own.error} what={`node-${node} did not say what it holds`} /> : null}
-      {chains.length > 0 && chains.every(item => item.loading) && <Skeleton what="the chain" rows={10} />}
-      {chains.length === 0 && <p className="note">No node runs: start one, and its files are read.</p>}
+      {asked.length > 0 && asked.every(item => item.loading) && <Skeleton what="the chain" rows={10} />}
+      {asked.length === 0 && <p className="note">No node runs: start one, and its files are read.</p>}
       {chains.some(item => item.data) && !hasSegments && <NoSegments />}
       {hasSegments && segment && !table && (
         <ChainPicture

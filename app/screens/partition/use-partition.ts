@@ -4,7 +4,7 @@ import type { BatchesSnapshot, IndexSnapshot, PartitionSnapshot } from '../../..
 import { packGroup } from '../../../shared/protocol/groups.ts'
 import { useCell } from '../../data/cell.ts'
 import { type PartitionAt, queries } from '../../data/queries.ts'
-import { shown } from '../../data/store.ts'
+import { asOf, shown, sourceKind } from '../../data/store.ts'
 import { type EachAnswer, useEach } from '../../data/use-each.ts'
 import { batchOf, boundaryBefore, estimatePosition, floorEntry, segmentOf } from '../../geometry/lookup.ts'
 import type { Search } from '../../search.ts'
@@ -35,9 +35,14 @@ export function usePartitionScreen() {
   const node =
     asked !== undefined && !noNode ? asked : verdict?.kind === 'primary' ? verdict.node : (alive[0] ?? ids[0] ?? 0)
 
-  const chains = useEach(alive, id => queries.partition(id, at))
+  // Who does not run is not asked, and keeps its last word: drawn as old, not taken away. A recording has that word too.
+  const past = useCell(asOf) !== undefined
+  const recorded = useCell(sourceKind) !== 'LIVE'
+  const runs = (id: number): boolean => past || recorded || alive.includes(id)
+  const chains = useEach(ids, id => queries.partition(id, at), runs)
   const chain = answerOf(chains, node)
-  const segments = chain?.segments ?? []
+  // The chain of the others stays in sight while the node that is looked through says nothing.
+  const segments = (chain ?? chains.find(({ data }) => data)?.data)?.segments ?? []
   const offset = search.offset === undefined ? undefined : BigInt(search.offset)
   const segment =
     segments.find(item => item.startOffset === search.seg) ??
@@ -55,8 +60,10 @@ export function usePartitionScreen() {
     size + memory,
     ...chains.map(item => item.data?.segments.find(other => other.startOffset === base)?.sizeBytes ?? 0),
   )
-  const lookups = useEach(offset !== undefined && holders.includes(node) ? [node] : [], id =>
-    queries.indexFloor(id, at, base ?? '0', String(offset)),
+  const lookups = useEach(
+    offset !== undefined && holders.includes(node) ? [node] : [],
+    id => queries.indexFloor(id, at, base ?? '0', String(offset)),
+    runs,
   )
   const lookup = answerOf(lookups, node)
   const floor = offset === undefined || !lookup ? undefined : floorEntry(lookup.entries, offset)
@@ -86,14 +93,18 @@ export function usePartitionScreen() {
   const from = windowStart(search.from, about, { disk: size, longest }, span)
   const following = search.from === undefined && about === undefined
 
-  const indexes = useEach(holders, id => queries.index(id, at, base ?? '0', from, from + span))
+  const indexes = useEach(holders, id => queries.index(id, at, base ?? '0', from, from + span), runs)
   const index = answerOf(indexes, node)
-  const lists = useEach(holders, id => {
-    const known = answerOf(indexes, id)
-    // While a new window is asked for, the old one is shown; only of this segment it knows where batches begin.
-    const entries = known?.startOffset === base ? (known?.entries ?? []) : []
-    return queries.batches(id, at, base ?? '0', boundaryBefore(entries, from), BATCHES_MAX)
-  })
+  const lists = useEach(
+    holders,
+    id => {
+      const known = answerOf(indexes, id)
+      // While a new window is asked for, the old one is shown; only of this segment it knows where batches begin.
+      const entries = known?.startOffset === base ? (known?.entries ?? []) : []
+      return queries.batches(id, at, base ?? '0', boundaryBefore(entries, from), BATCHES_MAX)
+    },
+    runs,
+  )
   const batches = answerOf(lists, node)
   const found = offset === undefined ? undefined : batchOf(batches?.batches ?? [], offset)
   const listed = batches?.startOffset === base ? batches : undefined
@@ -129,6 +140,8 @@ export function usePartitionScreen() {
     view,
     ids,
     alive,
+    /** Whether anybody can be asked what a node holds: it runs, or it is a recording that answers. */
+    runs,
     verdict,
     node,
     chains,
@@ -141,6 +154,8 @@ export function usePartitionScreen() {
     batch,
     found,
     floor,
+    /** The index has said what it knows of the offset. */
+    looked: lookup !== undefined,
     offset,
     place,
     gone,

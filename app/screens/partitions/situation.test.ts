@@ -30,6 +30,15 @@ describe('the first sentence of the partitions', () => {
   })
 })
 
+it('names the first copy that is not well by number, whatever came first, and says when one node has all of them', () => {
+  const view = clusterView([{}, {}, { state: 'stopped' }], '4294967296')
+  const [group] = [...view.groups.values()]
+  const [nine, ten] = [9n << 32n, 10n << 32n].map(id => ({ ...group!, group: id.toString() }))
+  const both = { ...view, groups: new Map([ten!, nine!].map(of => [of.group, of])) }
+  const { why } = partitionsSituation(both, [ten!, nine!], NOW)
+  expect(why).toMatch(/All of them are on node-2, the first in 9\.0\.0, down\.$/)
+})
+
 describe('a partition that only the dead speak of', () => {
   const left = (states: readonly NonNullable<Given['state']>[], without: readonly number[]) => {
     const given = states.map(state => ({ state }))

@@ -1,7 +1,7 @@
 /** The first sentence of the partitions: who is led by whom, and the gravest exception to it. Pure. */
 import { primaryOf, replicaIds, standingOf } from '../../../shared/inspection/belief.ts'
 import type { ClusterView, GroupView } from '../../../shared/inspection/view.ts'
-import { groupName } from '../../names.ts'
+import { byGroup, groupName } from '../../names.ts'
 import { count, grouped } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
 
@@ -22,16 +22,18 @@ export function partitionsSituation(view: ClusterView, groups: readonly GroupVie
   const leads = new Map<number, number>()
   const headless: { group: string; words: string }[] = []
   let behind = 0
-  let first: { group: string; node: number } | undefined
-  for (const { group } of groups) {
+  let first: { group: string; node: number; words: string } | undefined
+  const unwell = new Set<number>()
+  for (const { group } of [...groups].sort((a, b) => byGroup(a.group, b.group))) {
     const verdict = primaryOf(view, group, nowMs)
     if (verdict.kind === 'none') headless.push({ group, words: verdict.words })
     else leads.set(verdict.node, (leads.get(verdict.node) ?? 0) + 1)
     for (const node of replicaIds(view)) {
-      const { kind } = standingOf(view, group, node, nowMs)
-      if (kind === 'healthy' || kind === 'primary') continue
+      const standing = standingOf(view, group, node, nowMs)
+      if (standing.kind === 'healthy' || standing.kind === 'primary') continue
       behind += 1
-      first ??= { group, node }
+      unwell.add(node)
+      first ??= { group, node, words: standing.words }
     }
   }
   const leaders = [...leads]
@@ -51,16 +53,21 @@ export function partitionsSituation(view: ClusterView, groups: readonly GroupVie
       next:
         leaders === '' ? 'Nothing is written until somebody leads.' : `The others are served meanwhile: ${leaders}.`,
     }
-  if (first)
+  if (first) {
+    const where =
+      unwell.size === 1 && behind > 1
+        ? `All of them are on node-${first.node}, the first in`
+        : `First of them: node-${first.node} in`
     return {
       tone: 'recover',
       glyph: 'recover',
       colour: 'recover',
       label: LABEL,
       what: `${led}; ${count(behind, 'copy is', 'copies are')} not well.`,
-      why: `${leaders}. First of them: node-${first.node} in ${groupName(first.group)}.`,
+      why: `${leaders}. ${where} ${groupName(first.group)}, ${first.words}.`,
       next: 'A copy that is behind fetches what it lacks by itself; one whose node does not run waits for its start.',
     }
+  }
   return {
     tone: 'good',
     glyph: 'ok',
