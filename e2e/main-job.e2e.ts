@@ -12,8 +12,9 @@ const ledger = async (page: Page, name: string) =>
 
 /** Tab by tab until it has the focus, as somebody without a pointer comes to it. */
 async function tabTo(page: Page, what: Locator): Promise<void> {
-  for (let presses = 0; presses < 300; presses++) {
-    if ((await what.count()) === 1 && (await what.evaluate(element => element === document.activeElement))) return
+  await expect(what).toHaveCount(1)
+  for (let presses = 0; presses < 150; presses++) {
+    if (await what.evaluate(element => element === document.activeElement)) return
     await page.keyboard.press('Tab')
   }
   throw new Error(`the focus never came to ${what}`)
@@ -33,7 +34,7 @@ test('the main job, by keyboard alone: start, load, look at the chain, kill a ba
   await page.goto(running.url)
   await expect(page.getByTestId('situation')).toContainText('node-0 leads view 0')
 
-  await tabTo(page, page.getByRole('button', { name: 'Start load' }))
+  await tabTo(page, page.getByRole('button', { name: 'Start load', exact: true }))
   await page.keyboard.press('Enter')
   await expect.poll(() => ledger(page, 'acked'), { message: 'acknowledged messages' }).toBeGreaterThan(200)
   await expect.poll(() => ledger(page, 'read-back'), { message: 'messages read back' }).toBeGreaterThan(100)
