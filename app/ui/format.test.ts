@@ -12,6 +12,9 @@ it('groups digits of 64-bit values without rounding them', () => {
 it('keeps all six digits of a microsecond timestamp', () => {
   expect(timestamp('1764424011430007')).toMatch(/:51\.430007$/)
   expect(timestamp('0')).toMatch(/\.000000$/)
+  // Any 64 bits may stand there (G40): no day of a calendar, and no NaN.
+  expect(timestamp(2n ** 64n - 1n)).toBe('18,446,744,073,709,551,615 µs')
+  expect(timestamp('8640000000000000999')).toMatch(/^2757\d\d-\d\d-\d\d /)
 })
 
 it('chooses the unit a reader can compare', () => {

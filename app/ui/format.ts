@@ -54,9 +54,12 @@ export function clockShort(ms: number): string {
   const date = new Date(ms)
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
 }
-/** Local date and time from microseconds as decimal text, all six digits kept. */
+/** Beyond this a date of the browser knows no day; a node may have been told any number of 64 bits. */
+const DATE_MS_MAX = 8_640_000_000_000_000n
+/** Local date and time from microseconds as decimal text, all six digits kept; the number itself where no calendar has a day. */
 export function timestamp(us: string | bigint): string {
   const value = BigInt(us)
+  if (value / 1000n > DATE_MS_MAX) return `${grouped(value)} µs`
   const date = new Date(Number(value / 1000n))
   const fraction = String(value % 1_000_000n).padStart(6, '0')
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clockShort(date.getTime())}.${fraction}`
