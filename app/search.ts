@@ -19,6 +19,8 @@ export const searchSchemas = {
     /** What stands beside the ring: the nodes, or their links, or the cluster as a whole. */
     side: z.enum(['links', 'cluster']),
     table: flag,
+    /** What each invariant was checked on is shown. */
+    rules: flag,
   },
   load: { table: flag },
   bench: { run: z.string().regex(/^[0-9a-f]{12}$/) },
@@ -35,7 +37,12 @@ export const searchSchemas = {
     /** Number of a request that comes again. */
     request: decimalText,
   },
-  node: { tab: z.enum(['status', 'wal', 'clients', 'boot', 'disk', 'log']), group: decimalText },
+  node: {
+    tab: z.enum(['status', 'wal', 'clients', 'boot', 'disk', 'log']),
+    group: decimalText,
+    /** Of the files, only those that changed. */
+    only: flag,
+  },
   partitions: { q: z.string().max(255), sort: z.enum(['group', 'name', 'offsets', 'lag']) },
   partition: {
     node: nodeId,

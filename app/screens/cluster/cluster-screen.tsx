@@ -63,7 +63,12 @@ export default function ClusterScreen() {
           />
         </div>
         <Suspense fallback={<div className="pane inv" />}>
-          <InvariantsStrip view={view} group={selected} />
+          <InvariantsStrip
+            view={view}
+            group={selected}
+            asked={search.rules === '1'}
+            onAsk={asked => change({ rules: asked ? '1' : undefined })}
+          />
         </Suspense>
         <div className="r2">
           <Suspense

@@ -1,5 +1,4 @@
 /** Five rules, each with its verdict; what one was checked on stands under them for whoever asks, and always when broken. */
-import { useState } from 'react'
 import type { ClusterView } from '../../../shared/inspection/view.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { State } from '../../ui/state.tsx'
@@ -7,8 +6,13 @@ import { TableSave } from '../../ui/table-save.tsx'
 import { invariantsOf, VERDICT_LOOK } from './invariants.ts'
 import { usePrefix } from './use-prefix.ts'
 
-export default function InvariantsStrip({ view, group }: { view: ClusterView; group: string }) {
-  const [asked, setAsked] = useState(false)
+export default function InvariantsStrip(props: {
+  view: ClusterView
+  group: string
+  asked: boolean
+  onAsk: (asked: boolean) => void
+}) {
+  const { view, group, asked, onAsk } = props
   const rules = invariantsOf(view, usePrefix(view, group))
   const broken = rules.filter(rule => rule.verdict === 'broken')
   const open = asked || broken.length > 0
@@ -22,7 +26,7 @@ export default function InvariantsStrip({ view, group }: { view: ClusterView; gr
             <span className="sr"> {VERDICT_LOOK[rule.verdict].word}</span>
           </span>
         ))}
-        <button type="button" className="btn small quiet push" aria-expanded={open} onClick={() => setAsked(!asked)}>
+        <button type="button" className="btn small quiet push" aria-expanded={open} onClick={() => onAsk(!asked)}>
           <Glyph name="table" />
           On what
         </button>

@@ -1,6 +1,5 @@
 /** The files of a node: what the last boot found changed since the boot before, and what has changed since. */
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { FileChange, FileRow, FileState } from '../../../shared/inspection/files.ts'
 import { msOf } from '../../../shared/inspection/view.ts'
 import { queries } from '../../data/queries.ts'
@@ -13,9 +12,9 @@ import { Scroll } from '../../ui/scroll.tsx'
 import { State } from '../../ui/state.tsx'
 import { CHANGE_LOOK, changeWords, isChanged, sinceBefore, sinceLast } from './disk.ts'
 
-export function DiskTab({ id }: { id: number }) {
+export function DiskTab(props: { id: number; only: boolean; onOnly: (only: boolean) => void }) {
+  const { id, only, onOnly } = props
   const answer = useQuery(queries.files(id))
-  const [only, setOnly] = useState(false)
   const data = answer.data?.node === id ? answer.data : undefined
   if (!data)
     return answer.error ? (
@@ -59,7 +58,7 @@ export function DiskTab({ id }: { id: number }) {
       </p>
       <div className="row nd-only">
         <label className="row check">
-          <input type="checkbox" checked={only} onChange={event => setOnly(event.target.checked)} />
+          <input type="checkbox" checked={only} onChange={event => onOnly(event.target.checked)} />
           Only what changed
         </label>
         {data.rows.length < data.total && (

@@ -110,7 +110,9 @@ export default function NodeScreen() {
             {tab === 'status' && <GroupDetail id={id} group={group} node={node} ids={replicaIds(view)} />}
             {tab === 'boot' && <BootTab id={id} node={node} />}
             {tab === 'wal' && <WalTab id={id} node={node} />}
-            {tab === 'disk' && <DiskTab id={id} />}
+            {tab === 'disk' && (
+              <DiskTab id={id} only={search.only === '1'} onOnly={only => change({ only: only ? '1' : undefined })} />
+            )}
             {tab === 'log' && <LogTab id={id} />}
             {tab === 'clients' && <ClientsTab id={id} node={node} />}
           </div>
