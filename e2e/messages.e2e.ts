@@ -150,7 +150,38 @@ test('messages are polled by offset, time, first, last and next, by keyboard; by
   await page.goto(`${running.origin}/partitions/0/0/0?pane=poll&node=1`)
   await expect.poll(offsets).toHaveLength(6)
 
+  // The node that is down is looked through: what the others hold stays in sight, and nothing is made up of its own.
+  await page.goto(`${running.origin}/partitions/0/0/0?node=2&offset=3`)
+  await expect(page.getByTestId('chain')).toContainText('no report: nothing is said of its files')
+  await expect(page.getByTestId('segment-0-0')).toBeVisible()
+  await expect(page.getByTestId('lookup')).toContainText('The index of node-2 has not said what it knows of 3')
+  await expect(page.getByTestId('not-asked')).toBeVisible()
+
+  // Purged while it is shown: the chain begins anew, and what the address names is said to be gone.
+  await page.goto(`${running.origin}/partitions/0/0/0?node=1&offset=3`)
+  await expect(page.getByTestId('floor-mark')).toContainText('the floor of 3')
+  await expect(page.getByTestId('scan-mark')).toContainText('a read scans')
+  await expect(page.getByTestId('retention')).toContainText('every segment; never purged')
+  await client.purgeTopic('shop', 'orders')
+  await expect(page.getByTestId('no-messages')).toContainText('Purged, and no message since.')
+  await stays(page, async () => {
+    await expect(page.getByTestId('retention')).toContainText('purged 1 time')
+    await expect(page.getByTestId('figures')).toContainText('node-1, next offset0')
+    await expect(page.getByTestId('lookup')).toContainText('3 is beyond the end: the next message of node-1 gets 0')
+  })
+  await page.goto(`${running.origin}/partitions/0/0/0?node=1&seg=700&pane=consumers`)
+  await stays(page, async () => {
+    await expect(page.getByTestId('gone')).toContainText('node-1 has no segment 700')
+    // The node that is down has not heard of the purge: its file still says what it said.
+    await expect(row).toHaveText(/^consumer 7nonenone3/)
+  })
+  // A kind that is asked for by name is found, though its family is not shown at first.
+  await page.goto(`${running.origin}/timeline?group=all&q=kind:purge&table=1`)
+  await expect(page.getByTestId('event-row')).toHaveCount(2)
+  await expect(page.getByTestId('event-row').first()).toContainText('every message and stored offset is gone, purge 1')
+
   // Deleted while it is shown: nothing of it is told as if it were there.
+  await page.goto(`${running.origin}/partitions/0/0/0?pane=poll&node=1`)
   await client.deleteTopic('shop', 'orders')
   await expect(page.getByTestId('no-partition')).toContainText('No node reports partition 0.0.0', { timeout: 30_000 })
   expect(await running.get('/api/nodes/1/partitions/0/0/0/messages')).toMatchObject({ code: 'CON_NO_SUCH_THING' })

@@ -86,7 +86,7 @@ function List(props: { answer: RecordingsAnswer }) {
     <Pane
       title="Kept by this console"
       label={`${count(recordings.length, 'recording')}, ${bytesShort(bytes)}`}
-      actions={<Age atMs={Number(takenWallUs) / 1000} />}
+      actions={<Age atMs={Number(takenWallUs) / 1000} by="console" />}
       testId="recordings"
     >
       <DataTable
