@@ -66,6 +66,17 @@ test('a cluster starts anew with one node and with five; the page that is open g
   await expect(situation(page)).toContainText('all 3 nodes agree')
   await running.post('/api/streams', { name: 'orders' })
   await page.goto(`${running.origin}/cluster?side=cluster`)
+  // Escape leaves a dialog, focus goes back to what opened it, and a letter pressed in it is no shortcut.
+  const opener = page.getByTestId('reset-1')
+  await opener.focus()
+  await page.keyboard.press('Enter')
+  await expect(page.getByTestId('confirm').getByRole('textbox')).toBeFocused()
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('l')
+  await page.keyboard.press('Escape')
+  await expect(opener).toBeFocused()
+  await expect(page.getByTestId('confirm')).toHaveCount(0)
+  await expect(page.getByTestId('facts')).toHaveCount(0)
   for (const [nodes, words] of [
     [1, 'serves alone'],
     [5, 'all 5 nodes agree'],

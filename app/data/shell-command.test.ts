@@ -16,13 +16,13 @@ const args = (command: string): string[] =>
 describe('an action as a line of shell', () => {
   it('is the request that the page makes, whatever is in its names, and has no token in it', () => {
     const command = loadCommand(
-      { action: 'start', settings: loadSettings.parse({ topic: `it's "$HOME" \`id\`` }) },
+      { action: 'start', settings: loadSettings.parse({ topic: `it's 'mine' "$HOME" \`id\`` }) },
       ORIGIN,
     )
     const given = args(command)
     expect(given.slice(0, 3)).toEqual(['-X', 'POST', `${ORIGIN}/api/load`])
     expect(given).toContain('authorization: Bearer secret')
-    expect(JSON.parse(given.at(-1)!).settings.topic).toBe(`it's "$HOME" \`id\``)
+    expect(JSON.parse(given.at(-1)!).settings.topic).toBe(`it's 'mine' "$HOME" \`id\``)
     expect(command).not.toContain('secret')
     expect(args(requestCommand('/api/nodes/1/start', {}, ORIGIN)).at(-1)).toBe('{}')
   })
