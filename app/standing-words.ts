@@ -2,7 +2,7 @@
  * What is said of a node that is not well: what it is, why, and what brings it back, by its process and its standing in a
  * group. The first sentences of the cluster and of the node are made from it; each adds its own words. Pure.
  */
-import { majorityOf, replicaIds, type Standing } from '../shared/inspection/belief.ts'
+import { majorityOf, primaryOf, replicaIds, type Standing } from '../shared/inspection/belief.ts'
 import { type ClusterView, msOf, type NodeView } from '../shared/inspection/view.ts'
 import { duration, grouped, visible } from './ui/format.ts'
 import type { NowWords } from './ui/now.tsx'
@@ -138,6 +138,12 @@ export function troubleWords(
         'See its boot steps for what it found on disk.',
       )
     case 'view_change':
+      if (place && primaryOf(view, place.group, nowMs).kind === 'none')
+        return say(
+          'takes part in a view change',
+          `No node leads the group: a new primary needs the votes of ${majorityOf(replicaIds(view).length)}.`,
+          'It votes, each vote once its disk has it, and tries the next view when its timer runs out.',
+        )
       return say('is in a view change of its own', '', 'It joins the served view when it hears of it.')
     case 'recovering':
     case 'behind':

@@ -140,13 +140,9 @@ function Votes(props: { view: ClusterView; group: string; details: Details }) {
       <div className="pane-head sub">
         <h3>Votes for view {group.view}</h3>
         <span className="label">
-          {group.view} mod {ids.length} = {candidate}: node-{candidate} leads; by node-{collector}
+          {group.view} mod {ids.length} = {candidate}: node-{candidate} leads
         </span>
-        <span className="push small ink-1">
-          SVC <b>{group.votes.startViewChange.length}</b>, DVC <b>{group.votes.doViewChange.length}</b> of{' '}
-          {group.quorums.viewChange}
-        </span>
-        <Age atMs={atMs} />
+        <Age atMs={atMs} by={`node-${collector}`} push />
         <TableSave
           name="votes"
           rows={ids}
@@ -163,6 +159,10 @@ function Votes(props: { view: ClusterView; group: string; details: Details }) {
           ]}
         />
       </div>
+      <p className="in-flight-line small">
+        SVC <b>{group.votes.startViewChange.length}</b>, DVC <b>{group.votes.doViewChange.length}</b> of{' '}
+        {group.quorums.viewChange}
+      </p>
       <table className="table votes" data-testid="votes">
         <thead>
           <tr>

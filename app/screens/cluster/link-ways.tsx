@@ -7,7 +7,7 @@ import { useCell } from '../../data/cell.ts'
 import { paused } from '../../data/store.ts'
 import type { Point, RingLink } from '../../geometry/ring.ts'
 import { count, grouped } from '../../ui/format.ts'
-import { density, faultWords, frameGlyph, wayName } from './links.ts'
+import { density, faultWords, frameGlyph, ringWords, wayName } from './links.ts'
 import type { Links } from './use-links.ts'
 
 /** The two ways stand this far from the middle line. */
@@ -47,6 +47,7 @@ function Way(props: { way: LinkStatus; a: Point; b: Point; along: Point; rate: n
   })
   const gate = at(0.42)
   const words = faultWords(way)
+  const short = ringWords(way)
   const cut = way.faults.some(fault => fault.fault === 'cut' && !fault.commands)
   const gated = way.heldFrames.length > 0 || (way.connected && way.faults.some(fault => fault.fault === 'hold'))
   const flow = cut ? 'none' : density(rate ?? 0)
@@ -99,14 +100,14 @@ function Way(props: { way: LinkStatus; a: Point; b: Point; along: Point; rate: n
         </>
       )}
       {cut && <use href="#glyph-drop" x={gate.x - 7} y={gate.y - 7} width="14" height="14" className="s-danger" />}
-      {words.length > 0 && !cut && !gated && (
+      {short !== undefined && !cut && !gated && (
         <text
           className="s k halo"
           x={gate.x + side.x * 2}
           y={gate.y + side.y * 2 + 4}
           textAnchor={side.x > 2 ? 'start' : side.x < -2 ? 'end' : 'middle'}
         >
-          {words[0]}
+          {short}
         </text>
       )}
     </g>

@@ -15,7 +15,7 @@ import { count, duration, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { TableFoot } from '../../ui/table-export.tsx'
-import { faultWords, frameGlyph, heldFrames, heldRows, holdsVotes, staleAhead, wayName } from './links.ts'
+import { faultWords, frameGlyph, heldFrames, heldRows, holdsVotes, initials, staleAhead, wayName } from './links.ts'
 import type { Links } from './use-links.ts'
 
 const DELAY_MS = 500
@@ -169,7 +169,7 @@ function HeldList({ held }: { held: ReturnType<typeof heldFrames> }) {
               >
                 <span className="state">
                   <Glyph name={frameGlyph(frame.command)} state="change" />
-                  {shortOf(frame.command)}
+                  {initials(frame.command)}
                   <span className="num">
                     v{frame.view}
                     {frame.group === undefined ? '' : ` ${groupName(frame.group)}`}
@@ -186,9 +186,10 @@ function HeldList({ held }: { held: ReturnType<typeof heldFrames> }) {
                   <Act
                     order={releaseOne(frame.from, frame.to, frame.hold)}
                     name={`Let ${frame.command} from node-${frame.from} to node-${frame.to} go`}
+                    className="iconbtn small"
                     testId="release-one"
                   >
-                    Let go
+                    <Glyph name="play" />
                   </Act>
                 )}
               </td>
@@ -221,9 +222,6 @@ function HeldList({ held }: { held: ReturnType<typeof heldFrames> }) {
   )
 }
 const HELD_SHOWN_MAX = 40
-const SHORT: Readonly<Record<string, string>> = { StartViewChange: 'SVC', DoViewChange: 'DVC', StartView: 'SV' }
-const shortOf = (command: string): string => SHORT[command] ?? command
-
 function Way({ way, rate }: { way: LinkStatus; rate: number | undefined }) {
   const faults = faultWords(way)
   const { counters } = way

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { LinkStatus, LinksAnswer } from '../../../shared/inspection/links.ts'
-import { density, faultWords, heldFrames, heldRows, holdsVotes, linkRates, staleAhead } from './links.ts'
+import { density, faultWords, heldFrames, heldRows, holdsVotes, linkRates, ringWords, staleAhead } from './links.ts'
 
 const zero = { frames: 0, bytes: 0, dropped: 0, doubled: 0, held: 0, released: 0, delayed: 0 }
 const way = (from: number, to: number, patch: Partial<LinkStatus> = {}): LinkStatus => ({
@@ -72,4 +72,15 @@ describe('what is said of links', () => {
       true,
     )
   })
+})
+
+it('says a fault on the ring in few letters, and none of a link that is not there', () => {
+  const votes = ['StartViewChange', 'DoViewChange', 'StartView']
+  const way = { connected: true, heldFrames: [], faults: [{ fault: 'hold', name: 'votes', commands: votes }] }
+  const said = (over: object) => ringWords({ ...way, ...over } as unknown as LinkStatus)
+  expect(said({})).toBe('holds 3 kinds')
+  expect(said({ connected: false })).toBeUndefined()
+  expect(said({ faults: [{ fault: 'cut', commands: ['PrepareOk'], left: 4 }] })).toBe('cut PO, the next 4')
+  expect(said({ faults: [{ fault: 'delay', ms: 500, jitterMs: 0 }] })).toBe('delayed 500 ms')
+  expect(said({ faults: [] })).toBeUndefined()
 })

@@ -106,3 +106,20 @@ export function faultWords(way: LinkStatus): string[] {
           : `doubles${which}${next}`
     })
 }
+
+/** The first fault of a way in so few letters that they have room on the ring; nothing of a way that is not there. */
+export function ringWords(way: LinkStatus): string | undefined {
+  if (!way.connected) return undefined
+  const short = way.faults.map(fault =>
+    'commands' in fault && fault.commands
+      ? {
+          ...fault,
+          commands: fault.commands.length > 2 ? [`${fault.commands.length} kinds`] : fault.commands.map(initials),
+        }
+      : fault,
+  )
+  return faultWords({ ...way, faults: short })[0]
+}
+
+/** `SVC` of `StartViewChange`. */
+export const initials = (command: string): string => command.replace(/[^A-Z]/g, '') || command

@@ -150,7 +150,7 @@ function Timers({ group, takenMs, runs }: { group: GroupSnapshotJson; takenMs: n
                 style={{ width: timer.ticking ? `${Math.min(100, (left / Math.max(1, timer.periodMs)) * 100)}%` : 0 }}
               />
             </i>
-            <span className="num">{timer.ticking ? duration(left) : 'stopped'}</span>
+            <span className="num">{timer.ticking ? (left > 0 ? duration(left) : 'due') : 'stopped'}</span>
           </li>
         )
       })}

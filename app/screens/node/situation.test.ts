@@ -29,6 +29,13 @@ describe('the first sentence of a node', () => {
     )
   })
 
+  it('says of an election that nobody leads, and promises no view that is served', () => {
+    const voting = { cell: { status: 'view_change', view: 1 } } as const
+    expect(said(2, [{ state: 'stopped' }, voting, voting]).words).toMatch(
+      /No node leads the group: a new primary needs the votes of 2\. It votes/,
+    )
+  })
+
   it('never calls a node well that is behind, or that does not answer', () => {
     expect(said(2, [{}, {}, { cell: { commitMin: 4n } }])).toEqual({
       tone: 'recover',
