@@ -1,5 +1,5 @@
 import { Dialog } from 'radix-ui'
-import { helpOpen } from '../commands.ts'
+import { explainOpen, helpOpen } from '../commands.ts'
 import { useCell } from '../data/cell.ts'
 import { type Command, keyWord } from '../keys.ts'
 import { prefs, setSingleKeys } from '../prefs.ts'
@@ -16,8 +16,18 @@ export default function Help(props: { commands: readonly Command[] }) {
         <Dialog.Title asChild>
           <h2>Shortcuts and help</h2>
         </Dialog.Title>
+        <button
+          type="button"
+          className="btn small push"
+          onClick={() => {
+            helpOpen.set(false)
+            explainOpen.set(true)
+          }}
+        >
+          What the words mean
+        </button>
         <Dialog.Close asChild>
-          <button type="button" className="btn small quiet push">
+          <button type="button" className="btn small quiet">
             Close <kbd>Esc</kbd>
           </button>
         </Dialog.Close>

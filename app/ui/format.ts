@@ -42,6 +42,13 @@ export function ageText(ms: number): string {
   return duration(ms)
 }
 
+/** The same where there is no room for two units: `3 min`. */
+export function ageShort(ms: number): string {
+  if (ms < 60_000) return ageText(ms)
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min`
+  return `${Math.floor(ms / 3_600_000)} h`
+}
+
 const two = (value: number): string => String(value).padStart(2, '0')
 
 /** Local time of day with milliseconds, `14:02:11.430`. */

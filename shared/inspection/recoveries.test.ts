@@ -172,6 +172,12 @@ describe('a stopwatch per fault', () => {
       observeRecovery(fold([kill(1500, 2)]), { ...EMPTY_VIEW, load: one }, 4000)[0]!
     expect(seen(load(0, null))).toMatchObject({ ledger: { acked: 9, lost: 0 } })
     expect(writesAround(seen(load(0, null)))).toEqual({ acked: 100, forMs: 2000 })
+    // While nothing is acknowledged the ledger stands still, and the seconds of it go on.
+    const before = seen(load(0, null))
+    const stalled = { ...load(0, null), seconds: [...seconds, { ...seconds[0]!, atMs: 4000, acked: 0 }] }
+    const [after] = observeRecovery([before], { ...EMPTY_VIEW, load: stalled }, 5000)
+    expect(after!.seconds.at(-1)).toEqual({ atMs: 4000, acked: 0 })
+    expect(observeRecovery([after!], { ...EMPTY_VIEW, load: stalled }, 6000)[0]).toBe(after)
     for (const other of [load(0, 1000), load(2000, null)]) {
       expect(seen(other).ledger).toBeUndefined()
       expect(writesAround(seen(other))).toBeUndefined()

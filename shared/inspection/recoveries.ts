@@ -204,9 +204,12 @@ function withLedger(run: Recovery, load: LoadState | undefined): Recovery {
   const { sent, acked, unknown, readBack, lost, duplicate } = load.ledger
   const { ledger: old } = run
   const verdict = load.verdict.kind
-  if (old?.acked === acked && old.readBack === readBack && old.lost === lost && old.verdict === verdict) return run
+  const seconds = secondsOf(run, load)
+  // While nothing is acknowledged, the seconds of that go on.
+  const isSame = old?.acked === acked && old.readBack === readBack && old.lost === lost && old.verdict === verdict
+  if (isSame && seconds === run.seconds) return run
   const ledger = { run: load.run, sent, acked, unknown, readBack, lost, duplicate, verdict }
-  return { ...run, seconds: secondsOf(run, load), ledger }
+  return { ...run, seconds, ledger }
 }
 
 const ranThen = ({ startedWallUs, stoppedWallUs }: LoadState, atMs: number): boolean =>
@@ -219,10 +222,17 @@ export function writesAround(run: Recovery): { readonly acked: number; readonly 
   return { acked: after.reduce((sum, { acked }) => sum + acked, 0), forMs: after.length * 1000 }
 }
 
+/** Those that are known and those that the load has; the same list where it has nothing new. */
 function secondsOf(run: Recovery, load: LoadState): Recovery['seconds'] {
   const wanted = (atMs: number): boolean => atMs >= run.faultMs - BEFORE_MS - 1000 && atMs <= run.faultMs + AFTER_MS
   const seconds = new Map(run.seconds.map(second => [second.atMs, second.acked]))
-  for (const second of load.seconds) if (wanted(second.atMs)) seconds.set(second.atMs, second.acked)
+  let isNew = false
+  for (const { atMs, acked } of load.seconds) {
+    if (!wanted(atMs) || seconds.get(atMs) === acked) continue
+    seconds.set(atMs, acked)
+    isNew = true
+  }
+  if (!isNew) return run.seconds
   return [...seconds].map(([atMs, acked]) => ({ atMs, acked })).sort((a, b) => a.atMs - b.atMs)
 }
 

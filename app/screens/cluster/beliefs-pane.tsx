@@ -5,7 +5,7 @@ import type { GroupSnapshotJson } from '../../../shared/inspection/snapshots.ts'
 import type { ClusterView } from '../../../shared/inspection/view.ts'
 import { groupName } from '../../names.ts'
 import { Age, useNowSeconds } from '../../ui/age.tsx'
-import { ageText, count, grouped } from '../../ui/format.ts'
+import { ageShort, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
@@ -104,7 +104,7 @@ function Matrix(props: { matrix: BeliefMatrix; ids: readonly number[] }) {
 }
 
 function RowAge({ row }: { row: BeliefRow }) {
-  const words = row.ageMs === undefined ? 'never' : ageText(row.ageMs)
+  const words = row.ageMs === undefined ? 'never' : ageShort(row.ageMs)
   return row.liveness === 'live' ? (
     words
   ) : (

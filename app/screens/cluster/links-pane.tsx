@@ -11,7 +11,7 @@ import { groupName } from '../../names.ts'
 import { ActButton } from '../../ui/act-button.tsx'
 import { Age, useNowSeconds } from '../../ui/age.tsx'
 import { CopyCommands } from '../../ui/copy.tsx'
-import { count, duration, grouped } from '../../ui/format.ts'
+import { ageShort, count, grouped } from '../../ui/format.ts'
 import { Glyph } from '../../ui/glyph.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { TableFoot } from '../../ui/table-export.tsx'
@@ -180,7 +180,7 @@ function HeldList({ held }: { held: ReturnType<typeof heldFrames> }) {
               <td className="m">
                 {frame.from}→{frame.to}
               </td>
-              <td className="n">{duration(Math.max(0, now - msOf(frame.sinceWallUs)))}</td>
+              <td className="n">{ageShort(Math.max(0, now - msOf(frame.sinceWallUs)))}</td>
               <td>
                 {frame.first && (
                   <Act

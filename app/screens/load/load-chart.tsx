@@ -1,5 +1,5 @@
 /** Acknowledged messages per second over the last two minutes, with the facts that explain its dents. Fetched when needed. */
-import { useMemo } from 'react'
+import { useLayoutEffect, useMemo, useRef, useState } from 'react'
 import {
   Area,
   CartesianGrid,
@@ -22,11 +22,23 @@ import { type ChartPoint, chartPoints, isAlone, loadGaps } from './gaps.ts'
 const SPAN_S = 120
 /** One object for ever: recharts measures its ticks anew for each new one. */
 const TICK = { fill: 'var(--ink-3)', fontSize: 11 } as const
-/** Words are placed as if the plot had its least width and letters of this size: too narrow a guess only costs a row. */
+/** The axis at the left and the margin at the right of the plot. */
+const BESIDE_PX = 72
+/** Words are placed as if letters had this size: too wide a guess only costs a row. */
 const LETTER_PX = 6.6
 const EXPLAINS = new Set(['process_exited', 'process_paused', 'process_started', 'process_resumed', 'view_started'])
 
-export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plotPx?: number }) {
+export default function LoadChart({ load }: { load: LoadState }) {
+  const box = useRef<HTMLDivElement>(null)
+  const [plotPx, setPlotPx] = useState(440)
+  useLayoutEffect(() => {
+    if (!box.current) return
+    const observer = new ResizeObserver(entries =>
+      setPlotPx(Math.max(120, Math.floor(entries[0]!.contentRect.width) - BESIDE_PX)),
+    )
+    observer.observe(box.current)
+    return () => observer.disconnect()
+  }, [])
   const facts = useCell(shown, state => state.view.facts)
   const last = load.seconds.at(-1)?.atMs ?? Math.floor(Number(load.takenWallUs) / 1_000_000) * 1000
   const first = last - SPAN_S * 1000
@@ -63,6 +75,7 @@ export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plo
   const acked = points.reduce((sum, point) => sum + (point.acked ?? 0), 0)
   return (
     <div
+      ref={box}
       className="loadchart"
       role="img"
       aria-label={`Acknowledged messages per second over the last two minutes, ${grouped(acked)} in all${gaps.map(gap => `; none for ${Math.round((gap.toMs - gap.fromMs) / 1000)} s from ${clockShort(gap.fromMs)} on`).join('')}`}
@@ -78,6 +91,7 @@ export default function LoadChart({ load, plotPx = 440 }: { load: LoadState; plo
             tick={TICK}
             tickFormatter={clockShort}
             tickLine={false}
+            minTickGap={24}
             height={18}
           />
           <YAxis

@@ -87,7 +87,7 @@ export default function LoadScreen() {
                         </div>
                       }
                     >
-                      <LoadChart load={load} plotPx={640} />
+                      <LoadChart load={load} />
                     </Suspense>
                   )}
                   <Ledger load={load} />

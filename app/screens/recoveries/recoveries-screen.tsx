@@ -84,8 +84,7 @@ function Head(props: { chosen: Recovery | undefined; view: ClusterView; now: num
     <header className="screen-head rec-head">
       <h1 className="title">Recoveries</h1>
       <span className="label">
-        on one clock that starts at the fault; acknowledged messages a second. By the console, which keeps the last{' '}
-        {RECOVERIES_MAX}
+        acknowledged a second, from the fault on; the console keeps the last {RECOVERIES_MAX}
       </span>
       <span className="push figures">
         <span className="figure mid">
