@@ -10,7 +10,7 @@ import { shown } from '../../data/store.ts'
 import { type EachAnswer, useEach } from '../../data/use-each.ts'
 import { useReplicaIds } from '../../data/use-replica-ids.ts'
 import type { Search } from '../../search.ts'
-import { Age, useStale } from '../../ui/age.tsx'
+import { Age, STALE_MS, useAgeMs } from '../../ui/age.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { count, grouped, visible } from '../../ui/format.ts'
 import { Now } from '../../ui/now.tsx'
@@ -63,12 +63,13 @@ export default function ClientsScreen() {
   const missing = ids.filter(id => !reporters.includes(id)).map(id => `node-${id} ${processWords(nodes.get(id))}`)
   const taken = tables.map(({ snapshot }) => msOf(snapshot.reporter.takenWallUs))
   const oldestMs = taken.length > 0 ? Math.min(...taken) : undefined
-  const stale = useStale(oldestMs) ? 'stale' : ''
+  const ageMs = useAgeMs(oldestMs)
+  const stale = ageMs !== undefined && ageMs > STALE_MS ? 'stale' : ''
   return (
     <>
       <h1 className="sr">Clients</h1>
       <div className="screen cls">
-        <Now words={clientsSituation(rows, tables, missing)} />
+        <Now words={clientsSituation(rows, tables, missing, ageMs)} />
         <div className="cls-top">
           <Pane
             title="Sessions"
@@ -142,11 +143,12 @@ export default function ClientsScreen() {
               row={chosen}
               nodes={reporters}
               request={search.request}
+              className={stale}
               onRequest={request => change({ request })}
             />
           )}
         </div>
-        <Connections answers={heard} onClient={client => change({ client })} />
+        <Connections answers={heard} className={stale} onClient={client => change({ client })} />
       </div>
     </>
   )
@@ -232,7 +234,7 @@ type Answer = EachAnswer<{
   readonly connections: TableOf['snapshot']['connections']
 }>
 
-function Connections(props: { answers: readonly Answer[]; onClient: (client: string) => void }) {
+function Connections(props: { answers: readonly Answer[]; className: string; onClient: (client: string) => void }) {
   const rows = props.answers.flatMap(answer =>
     (answer.data?.connections ?? []).map(item => ({ node: answer.node, ...item })),
   )
@@ -240,6 +242,7 @@ function Connections(props: { answers: readonly Answer[]; onClient: (client: str
   return (
     <Pane
       title="Connections"
+      className={props.className}
       label="as each node that answers has them"
       testId="connections"
       actions={<Age atMs={taken.length > 0 ? Math.min(...taken) : undefined} by="oldest answer" push />}

@@ -23,6 +23,7 @@ export function SessionPane(props: {
   /** Number of a request that comes again, as the address has it. */
   request: string | undefined
   onRequest: (request: string | undefined) => void
+  className: string
 }) {
   const { row, nodes } = props
   const answers = useEach(nodes, node => queries.session(node, row.client))
@@ -38,6 +39,7 @@ export function SessionPane(props: {
       name={`Session of ${row.client}`}
       label="as each node holds it"
       testId="session"
+      className={props.className}
       actions={
         <span className="push row">
           <TableExport

@@ -82,6 +82,7 @@ describe('the client tables side by side', () => {
     const words = clientsSituation(sessionRows(equal), equal, ['node-0 was killed'])
     expect(words.what).toBe('1 session, the same on node-1 and node-2.')
     expect(words.why).toContain('node-0 was killed.')
+    expect(clientsSituation(sessionRows(equal), equal, [], 6_000).label).toBe('Client table, as it was 6 s ago')
     const alone = equal.slice(0, 1)
     expect(clientsSituation(sessionRows(alone), alone, []).what).toBe('1 session, as node-1 alone has them.')
     const behind = [equal[0]!, tableOf(2)]

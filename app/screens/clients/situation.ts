@@ -1,21 +1,23 @@
 /** The first sentences of the clients screen. Pure. */
-import { count, visible } from '../../ui/format.ts'
+import { STALE_MS } from '../../ui/age.tsx'
+import { ageText, count, visible } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
 import { differences, leadingTable, type SessionRow, type TableOf } from './sessions.ts'
 
 const listOf = (words: readonly string[]): string =>
   words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 
-/** `missing`: nodes that have not answered, each with what it does instead. */
+/** `missing`: nodes that have not answered, each with what it does instead. `ageMs`: of the oldest answer. */
 export function clientsSituation(
   rows: readonly SessionRow[],
   tables: readonly TableOf[],
   missing: readonly string[],
+  ageMs = 0,
 ): NowWords {
   const nodes = tables.map(({ node }) => node)
   const unheard = missing.length === 0 ? '' : ` ${listOf(missing)}.`
   const base = {
-    label: 'Client table',
+    label: ageMs > STALE_MS ? `Client table, as it was ${ageText(ageMs)} ago` : 'Client table',
     why: 'Each session keeps its highest request number and up to five replies, so that a retried request runs once.',
   } as const
   if (tables.length === 0)

@@ -50,3 +50,10 @@ it('a refusal was never written, whether it left its origin or not', () => {
   )
   expect(evidenceOf(chain('refused', 'received', 'unsent')).why).toContain('never left')
 })
+
+it('says when nobody tells what the client was told', () => {
+  expect(evidenceOf(chain('accepted', 'taken', 'accepted')).why).toContain('whether its client was told is not known')
+  expect(evidenceOf(chain('accepted', 'received', 'sent', 'taken', 'accepted', 'answered')).why).not.toContain(
+    'not known',
+  )
+})

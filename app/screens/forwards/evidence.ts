@@ -30,7 +30,11 @@ export function evidenceOf(chain: ForwardChain): Evidence {
     }
   if (chain.state === 'accepted')
     return has('accepted')
-      ? { tone: 'pass', what: 'Committed.', why: `node-${chain.primary} answered once, for this nonce.` }
+      ? {
+          tone: 'pass',
+          what: 'Committed.',
+          why: `node-${chain.primary} answered once, for this nonce.${originHeard(chain) ? '' : ` node-${chain.origin} does not tell of its end: whether its client was told is not known.`}`,
+        }
       : { tone: 'pass', what: 'Committed.', why: 'The origin got a reply; the primary no longer tells of it.' }
   if (has('accepted'))
     return {
@@ -66,5 +70,8 @@ export function evidenceOf(chain: ForwardChain): Evidence {
     }
   return { tone: 'unknown', what: still, why: 'Only its beginning is known.' }
 }
+
+/** Whether its origin tells of it: what the client was told is known from nobody else. */
+export const originHeard = (chain: ForwardChain): boolean => chain.steps.some(step => step.step === 'received')
 
 export const reasonWords = (reason: string | undefined): string => (reason ?? '').replaceAll('_', ' ')

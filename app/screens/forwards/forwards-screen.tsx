@@ -23,7 +23,7 @@ import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { State } from '../../ui/state.tsx'
 import { processLook } from '../../ui/states.ts'
 import type { ExportColumn } from '../../ui/table-export.tsx'
-import { evidenceOf, OUTCOME_LOOK, reasonWords } from './evidence.ts'
+import { evidenceOf, OUTCOME_LOOK, originHeard, reasonWords } from './evidence.ts'
 import { HopGlyph } from './hop-glyph.tsx'
 import { forwardsSituation } from './situation.ts'
 import { Waterfall } from './waterfall.tsx'
@@ -271,7 +271,7 @@ function HopsPane({ chain, answer }: { chain: ForwardChain; answer: ForwardsAnsw
   return (
     <Pane
       title={`${chain.nonce.slice(-6)}, hop by hop`}
-      label={`ms after node-${chain.origin} received it at ${clock(msOf(chain.wallUs))}${
+      label={`ms after ${originHeard(chain) ? `node-${chain.origin} received` : `node-${chain.primary} took`} it at ${clock(msOf(chain.wallUs))}${
         hops.travelMs === undefined ? '' : `; ${hops.travelMs.toFixed(2)} ms on the links, split evenly`
       }`}
       testId="hops"

@@ -4,10 +4,11 @@ import { groupName } from '../../names.ts'
 import { type Divergence, divergenceWords } from '../../planes.ts'
 import { count, grouped, visible } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
+import { originHeard } from './evidence.ts'
 
 const labelOf = (chain: ForwardChain | undefined): string =>
   chain
-    ? `${chain.nonce.slice(-6)}, ${groupName(chain.group)}, client ${visible(chain.client)} at node-${chain.origin}${chain.status === undefined ? '' : `, told status ${chain.status}`}`
+    ? `${chain.nonce.slice(-6)}, ${groupName(chain.group)}, client ${visible(chain.client)} at node-${chain.origin}${chain.status === undefined ? '' : `, ${originHeard(chain) ? 'told status' : 'answered by its primary with status'} ${chain.status}`}`
     : 'Writes at the wrong door'
 
 /** `chosen`: the forward that is shown below; `answer` is undefined until there is one. */

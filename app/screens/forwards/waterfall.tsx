@@ -5,7 +5,7 @@ import { axisTicks, cutAxis, placeOf, quietOf, tickWords } from '../../geometry/
 import { type Hops, hopsOf } from '../../geometry/hops.ts'
 import { duration } from '../../ui/format.ts'
 import type { StateColour } from '../../ui/glyph.tsx'
-import { OUTCOME_LOOK, reasonWords } from './evidence.ts'
+import { OUTCOME_LOOK, originHeard, reasonWords } from './evidence.ts'
 
 const LEFT = 112
 const RIGHT = 84
@@ -51,6 +51,7 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
   const lost = at('lost')
   const unsent = at('unsent')
   const look = OUTCOME_LOOK[chain.state]
+  const heard = originHeard(chain)
   const words = hops.steps.map(step => `${step.step} at ${step.atMs.toFixed(3)} ms on node-${step.node}`).join(', ')
   const originEnd = answered ?? lost ?? unsent ?? endMs
   // Too near to the left edge to end there.
@@ -76,7 +77,13 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
       <Lane y={y(0)} name="client" note={`connection ${chain.client}`} />
       <Lane y={y(1)} name={`node-${chain.origin}`} note="origin" />
       <Lane y={y(2)} name={`node-${chain.primary}`} note="primary" />
-      <Bar edge={LEFT} from={x(0)} to={x(endMs)} y={y(0)} className="wf" words="waits for an answer" />
+      {heard ? (
+        <Bar edge={LEFT} from={x(0)} to={x(endMs)} y={y(0)} className="wf" words="waits for an answer" />
+      ) : (
+        <text className="s l" x={x(0)} y={y(1) + 13}>
+          node-{chain.origin} does not tell of its end
+        </text>
+      )}
       {(parked !== undefined || sent !== undefined) && (
         <Bar
           edge={width}
@@ -141,14 +148,21 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
       {decided !== undefined && answered !== undefined && (
         <path d={`M${x(decided)} ${y(2)}L${x(answered)} ${y(1) + BAR}`} className="wfa" />
       )}
-      {decided !== undefined && answered === undefined && (
+      {decided !== undefined && lost !== undefined && (
         <Mark name="drop" colour="danger" x={x(decided) + 8} y={y(1) + BAR + 12} />
       )}
-      <path d={`M${x(0)} ${y(0) + BAR}V${y(1)}M${x(originEnd)} ${y(1)}L${x(endMs)} ${y(0) + BAR}`} className="wfa" />
-      <Mark name={look.glyph} colour={look.colour} x={x(endMs)} y={y(0) + BAR / 2} seat />
-      <text className="s b halo" x={x(endMs) + 13} y={y(0) + 13}>
-        {chain.status === undefined ? look.word : `status ${chain.status}`}
-      </text>
+      {heard && (
+        <>
+          <path
+            d={`M${x(0)} ${y(0) + BAR}V${y(1)}M${x(originEnd)} ${y(1)}L${x(endMs)} ${y(0) + BAR}`}
+            className="wfa"
+          />
+          <Mark name={look.glyph} colour={look.colour} x={x(endMs)} y={y(0) + BAR / 2} seat />
+          <text className="s b halo" x={x(endMs) + 13} y={y(0) + 13}>
+            {chain.status === undefined ? look.word : `status ${chain.status}`}
+          </text>
+        </>
+      )}
       {chain.reason !== undefined && chain.state !== 'accepted' && (
         <text
           className="s k halo"

@@ -46,6 +46,9 @@ it('who is killed and who is held are told apart, and what is not read yet is no
   expect(of(rows, away(0, 'paused')).next).toContain('node-0 is paused: its last answer is hatched')
   expect(of(rows).next).toContain('The next view change or checkpoint')
   expect(superblocksSituation([], { loading: true, away: [] }).what).toBe('Slots are being read.')
+  const fresh = [pair(0, 'absent', 'absent'), pair(1, 'absent', 'absent')]
+  expect(of(fresh).next).toContain('A kill of the primary')
+  expect(of(fresh.slice(0, 1)).next).toContain('never votes')
   expect(of([], away(0, 'paused')).why).toBe('node-0 is paused.')
 })
 

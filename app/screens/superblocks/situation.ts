@@ -83,7 +83,9 @@ export function superblocksSituation(
         : held.length > 0
           ? `${held.map(node => `node-${node.id} ${processWords(node)}`).join(', ')}: its last answer is hatched until it goes on.`
           : absent === rows.length
-            ? 'A kill of the primary shows them come: the election writes view 1 into a slot before anybody votes.'
+            ? new Set(rows.map(row => row.node)).size > 1
+              ? 'A kill of the primary shows them come: the election writes view 1 into a slot before anybody votes.'
+              : 'A node that is alone never votes: a checkpoint, or offsets that are reserved for a write, bring the first one.'
             : 'The next view change or checkpoint replaces the slot that does not win; the winner stays whole meanwhile.',
   }
 }

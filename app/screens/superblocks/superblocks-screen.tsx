@@ -220,6 +220,7 @@ type Line = { readonly group: string; readonly key: Row['block']['key'] } | { re
 const LINES_PLAIN = 200
 const GROUP_PX = 21
 const ROW_PX = 24
+const HEAD_PX = 50
 
 function SlotTable(props: {
   rows: readonly Row[]
@@ -245,6 +246,8 @@ function SlotTable(props: {
     getScrollElement: () => box.current,
     estimateSize: at => ('row' in lines[at]! ? ROW_PX : GROUP_PX),
     overscan: 12,
+    // The head stays in sight and pushes the lines down by as much.
+    scrollPaddingEnd: HEAD_PX,
   })
   const items = many ? virtual.getVirtualItems() : []
   const at = props.named ? lines.findIndex(line => 'row' in line && line.row === chosen) : -1

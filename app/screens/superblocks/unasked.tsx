@@ -1,6 +1,7 @@
 /** Nodes that do not answer now: what their process does, and what can be known of them without it. */
 import type { NodeView } from '../../../shared/inspection/view.ts'
 import { processWords } from '../../data/slots.ts'
+import { SourceError } from '../../data/source.ts'
 import type { EachAnswer } from '../../data/use-each.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import { visible } from '../../ui/format.ts'
@@ -26,13 +27,14 @@ export function Unasked<T>(props: {
     const node = props.nodes.get(id)
     const kept = data !== undefined
     if (props.asked(node)) {
-      if (!error) return null
+      // That the console is not reached is said by the bar on top, once.
+      if (!error || (kept && error instanceof SourceError && error.status === 0)) return null
       return kept ? (
         <p key={id} className="note row unasked" data-testid={`unasked-${id}`}>
           <Glyph name="unknown" state="none" />
           <span>
-            <b>node-{id}</b> did not answer: {visible(error instanceof Error ? error.message : String(error))}.{' '}
-            {props.then(kept)}
+            <b>node-{id}</b> did not answer:{' '}
+            {visible(error instanceof Error ? error.message : String(error)).replace(/\.$/, '')}. {props.then(kept)}
           </span>
         </p>
       ) : (

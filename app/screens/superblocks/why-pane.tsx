@@ -106,8 +106,14 @@ function DiffPane(props: {
   const lost = chosen.block.verdict === 'unreadable'
   return (
     <Pane
-      title={lost ? `What slot ${mine?.slot.toUpperCase() ?? 'A'} would have brought back` : 'Field by field'}
-      label={lost ? 'against a record that a peer has' : 'the winning records of two nodes'}
+      title={lost && mine ? `What slot ${mine.slot.toUpperCase()} would have brought back` : 'Field by field'}
+      label={
+        !other
+          ? 'no other node shows this pair'
+          : lost
+            ? 'against the record of a peer'
+            : 'the winning records of two nodes'
+      }
       testId="diff"
       actions={
         other && (
@@ -124,7 +130,11 @@ function DiffPane(props: {
       }
     >
       {mine?.fields === undefined && theirs?.fields === undefined ? (
-        <p className="note">Neither node has a record to compare: absent slots have no fields.</p>
+        <p className="note">
+          {other
+            ? 'Neither node has a record to compare: absent slots have no fields.'
+            : 'No other node shows this pair, and absent slots have no fields.'}
+        </p>
       ) : (
         <DataTable
           name="fields of two records"

@@ -21,7 +21,7 @@ import { Now, type NowWords } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { type CellLook, RingLegend, RingPicture } from './ring-picture.tsx'
-import { notShown } from './situation.ts'
+import { nextOf, notShown } from './situation.ts'
 import { SlotField } from './slot-field.tsx'
 import type { Change } from './wal-screen.tsx'
 
@@ -57,7 +57,7 @@ export function Journal(props: { node: NodeView; group: string; search: Search<'
     const words =
       answer.error && running
         ? {
-            ...notShown(node, label, answer.error.message, 'It is asked again every two seconds.'),
+            ...notShown(node, label, answer.error.message, nextOf(answer.error)),
             what: `node-${id} did not show its journal.`,
           }
         : !running

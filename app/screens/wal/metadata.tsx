@@ -21,7 +21,7 @@ import { Problem, Skeleton } from '../../ui/problem.tsx'
 import { inspectCommand } from '../superblocks/unasked.tsx'
 import { EntryPane } from './entry-pane.tsx'
 import { type CellLook, RingLegend, RingPicture } from './ring-picture.tsx'
-import { notShown, walSituation } from './situation.ts'
+import { nextOf, notShown, walSituation } from './situation.ts'
 import { SlotField } from './slot-field.tsx'
 import {
   brokenParents,
@@ -73,7 +73,7 @@ export function Metadata(props: { node: NodeView; search: Search<'wal'>; change:
           words={
             error
               ? {
-                  ...notShown(node, label, error.message, 'It is asked again every two seconds.'),
+                  ...notShown(node, label, error.message, nextOf(error)),
                   what: `node-${id} did not show its log.`,
                 }
               : asked

@@ -3,6 +3,7 @@ import { DIRECTORY_BOOT, type WalScanSnapshot } from '../../../shared/inspection
 import type { WalSnapshot } from '../../../shared/inspection/snapshots.ts'
 import type { NodeView } from '../../../shared/inspection/view.ts'
 import { answers, processWords, showsSlots } from '../../data/slots.ts'
+import { SourceError } from '../../data/source.ts'
 import { STALE_MS } from '../../ui/age.tsx'
 import { ageText, bytesShort, count, grouped, visible } from '../../ui/format.ts'
 import type { NowWords } from '../../ui/now.tsx'
@@ -31,6 +32,10 @@ export function notShown(node: NodeView, label: string, why: string, next: strin
     next,
   }
 }
+
+/** What a person may do when a question has failed. */
+export const nextOf = (error: unknown): string =>
+  error instanceof SourceError && error.advice !== '' ? error.advice : 'It is asked again every two seconds.'
 
 /** `ageMs` of the answer: whoever does not answer any more is shown by its last words. */
 export function walSituation(

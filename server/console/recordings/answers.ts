@@ -25,7 +25,8 @@ export class AnswerRounds {
   readonly #ports: AnswerPorts
   readonly #kept = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
-  #rareMs = Number.NEGATIVE_INFINITY
+  /** By node: when its log was last kept, and what its process did then. */
+  readonly #logs = new Map<number, { readonly state: string; readonly ms: number }>()
   #busy = false
   #closed = false
   #dueMs = 0
@@ -43,7 +44,7 @@ export class AnswerRounds {
   /** The keyframes of a new file stand alone: everything is kept anew. */
   forget(): void {
     this.#kept.clear()
-    this.#rareMs = Number.NEGATIVE_INFINITY
+    this.#logs.clear()
   }
 
   close(): void {
@@ -79,16 +80,13 @@ export class AnswerRounds {
   }
 
   #paths(): string[] {
-    const now = performance.now()
-    const rare = now - this.#rareMs >= RARE_MS
-    if (rare) this.#rareMs = now
     const paths = ['/api/topics', '/api/links', `/api/forwards?limit=${FORWARDS_LIMIT_MAX}`, '/api/drills/runs']
     for (const { id, state } of this.#ports.nodes()) {
       const base = `/api/nodes/${id}`
       paths.push(`${base}/superblocks`)
+      if (this.#isLogDue(id, state)) paths.push(`${base}/wal`)
       if (state !== 'running') continue
       paths.push(`${base}/recovery`, `${base}/clients`)
-      if (rare) paths.push(`${base}/wal`)
       const said = this.#ports.snapshotOf(id)
       if (said) paths.push(`${base}/groups/${said.metadata.group}`)
       const groups = said?.groups ?? []
@@ -98,6 +96,16 @@ export class AnswerRounds {
       }
     }
     return paths
+  }
+
+  /** A log is long and grows slowly: it is kept rarely, and whenever a process has come or gone. Who is held shows none. */
+  #isLogDue(id: number, state: ClusterNode['state']): boolean {
+    if (state === 'paused' || state === 'starting') return false
+    const now = performance.now()
+    const last = this.#logs.get(id)
+    if (last && last.state === state && now - last.ms < RARE_MS) return false
+    this.#logs.set(id, { state, ms: now })
+    return true
   }
 }
 
