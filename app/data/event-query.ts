@@ -27,17 +27,18 @@ export interface EventQuery {
 }
 
 /**
- * Short names, as the field uses them: of the event that a node tells of its own, and of the frame that it sends or takes, so
- * that a prepare is found at the primary that queued it and at the backups that took it.
+ * Short names, as the field uses them, of the events that count. A prepare counts for nothing where it is taken, so its frames
+ * go by the name too: it is found at the primary that queued it and at the backups that took it. Other frames have their own
+ * names: `kind:doviewchange`.
  */
 const KIND_ALIASES: Readonly<Record<string, { readonly kind: string; readonly frame?: string }>> = {
-  svc: { kind: 'start_view_change_received', frame: 'startviewchange' },
-  dvc: { kind: 'do_view_change_received', frame: 'doviewchange' },
-  sv: { kind: 'view_adopted', frame: 'startview' },
-  vote: { kind: '*_view_change_received', frame: '*viewchange' },
+  svc: { kind: 'start_view_change_received' },
+  dvc: { kind: 'do_view_change_received' },
+  sv: { kind: 'view_adopted' },
+  vote: { kind: '*_view_change_received' },
   prepare: { kind: 'prepare_queued', frame: 'prepare' },
   prepareok: { kind: 'prepare_acked', frame: 'prepareok' },
-  commit: { kind: '*commit*', frame: 'commit' },
+  commit: { kind: '*commit*' },
 }
 /** Frames that replicas send each other, as their events name them, in small letters. */
 const FRAME_KINDS = ['frame_sent', 'frame_received', 'heartbeat_sent', 'heartbeat_received'] as const
