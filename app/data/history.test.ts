@@ -120,3 +120,20 @@ function renumbered(
     ),
   }
 }
+
+it('says that it is full before it gives up its earliest moment', () => {
+  const { history, ring } = feed([], { costMax: 4_000 })
+  const load = recorded.find(message => message.event === 'snapshot')!
+  let states = 0
+  while (!history.full) {
+    history.state(load, { until: ring.next, atMs: ++states })
+    history.picture(EMPTY_VIEW, { until: ring.next, atMs: states })
+  }
+  expect(states).toBeGreaterThan(10)
+  expect(history.first).toMatchObject({ atMs: 0 })
+  for (let more = 0; more < states; more++) {
+    history.state(load, { until: ring.next, atMs: states + more })
+    history.picture(EMPTY_VIEW, { until: ring.next, atMs: states + more })
+  }
+  expect(history.first!.atMs).toBeGreaterThan(0)
+})

@@ -18,6 +18,8 @@ const KEYFRAMES_MAX = 160
 /** Groups in all snapshots that are kept: eleven minutes of a small cluster, some 40 MB at most. */
 const STATE_COST_MAX = 60_000
 const STATE_COST_BASE = 10
+/** Of the budget: the largest message costs less than the rest. */
+const FULL_SHARE = 0.9
 
 export interface Place {
   /** Events of lower ordinals have been folded. */
@@ -58,6 +60,11 @@ export class History {
   /** The earliest moment that can be shown. */
   get first(): Place | undefined {
     return this.#keyframes.find(frame => frame.until >= this.#ring.first && frame.states >= this.#gone)
+  }
+
+  /** A little more of what comes between, and the earliest moment is given up: whoever may stop reading stops before. */
+  get full(): boolean {
+    return this.#cost >= this.#costMax * FULL_SHARE
   }
 
   get begun(): boolean {

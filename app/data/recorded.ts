@@ -12,9 +12,10 @@ import {
   recordedAnswer,
   recordingsAnswer,
 } from '../../shared/inspection/recording.ts'
+import { clockShort } from '../ui/format.ts'
 import { SHELF, shelfKey } from './shelf.ts'
 import { type AnswerMoment, type Source, SourceError } from './source.ts'
-import { connection, fill, ring, sourceKind } from './store.ts'
+import { connection, fill, history, ring, sourceKind } from './store.ts'
 import { showAddress, showPlace } from './time.ts'
 
 type Arrived = { readonly message: StreamMessage; readonly atMs: number }
@@ -264,12 +265,11 @@ async function read(rec: string, inFile: boolean, source: Recorded, at: string |
     const told = { state: 'recorded', name: info.name, fromMs: info.fromMs, toMs: info.toMs } as const
     connection.set({ ...told, notes, loading: true })
     const lines = bundle ? linesOfBundle(bundle, seq) : linesOfRun(rec, seq === undefined ? {} : { from: seq })
-    await fill(messages(lines, source), { alone: true })
-    if (ring.next >= ring.capacity || ring.consoleSeqAt(ring.next - 1) < info.lastSeq)
-      notes.push(
-        `Only a part is shown at a time: up to ${new Date(lastMs()).toISOString().slice(11, 19)} of this recording.`,
-      )
-    connection.set({ ...told, notes, loading: false })
+    await fill(messages(lines, source, seq), { alone: true })
+    const heldSeq = ring.consoleSeqAt(ring.next - 1)
+    const partly = ring.next >= ring.capacity || heldSeq < info.lastSeq
+    if (partly) notes.push(`Only a part is shown at a time: up to ${clockShort(lastMs())} of this recording.`)
+    connection.set({ ...told, notes, loading: false, ...(partly && { more: heldSeq }) })
     if (at === undefined || !showAddress(at)) showPlace({ until: ring.next, atMs: lastMs() })
   } catch (error) {
     const known = error instanceof SourceError || error instanceof RecordingError ? error : undefined
@@ -307,8 +307,16 @@ async function* linesOfBundle(bundle: Bundle, seq: number | undefined): AsyncGen
   for (const part of bundle.events.slice(first)) yield* bundle.lines(part)
 }
 
-/** Lines as messages, as long as the ring takes them; answers go to the source. */
-export async function* messages(lines: AsyncIterable<RecordedLine>, source?: Recorded): AsyncGenerator<Arrived> {
+/**
+ * Lines as messages; answers go to the source. Of a recording as long as the ring takes them and history gives up no moment
+ * for them, but to the one that is asked for: every moment of what is read can be shown.
+ * @param asked console sequence of the moment that must be in what is read
+ */
+export async function* messages(
+  lines: AsyncIterable<RecordedLine>,
+  source?: Pick<Recorded, 'keep'>,
+  asked = 0,
+): AsyncGenerator<Arrived> {
   let sliceMs = performance.now()
   let seq = 0
   for await (const line of lines) {
@@ -317,6 +325,7 @@ export async function* messages(lines: AsyncIterable<RecordedLine>, source?: Rec
       continue
     }
     if (line.event === 'batch') {
+      if (source && history.full && seq > asked) return
       seq = line.data.at(-1)?.consoleSeq ?? seq
       if (source && ring.next + line.data.length > ring.capacity) return
     }

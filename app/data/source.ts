@@ -28,6 +28,8 @@ export interface RecordedConnection {
   readonly toMs: number
   /** In words: what it does not hold. */
   readonly notes: readonly string[]
+  /** Console sequence of the last event that this tab holds of it: whoever reads from there reads on; absent at its end. */
+  readonly more?: number
   readonly loading: boolean
   /** Why it is not shown. */
   readonly problem?: { readonly code: string; readonly message: string; readonly advice: string }

@@ -34,8 +34,8 @@ const event = (kind: string, wallMs: number, data: RingEvent['data'] = {}): Ring
   data,
 })
 const ADOPTED = event('view_adopted', 5_000)
-const drawn = { events: [ADOPTED], found: undefined, made: ADOPTED }
-const words = (given: Partial<Pick<Timeline, 'events' | 'found' | 'made'>>, still?: Still, text = '') =>
+const drawn = { events: [ADOPTED], found: undefined, made: ADOPTED, nodes: [0, 1, 2] }
+const words = (given: Partial<Pick<Timeline, 'events' | 'found' | 'made' | 'nodes'>>, still?: Still, text = '') =>
   timelineSituation(GROUP, { ...drawn, ...given }, { text }, still)
 
 describe('the first sentence of the timeline', () => {
@@ -53,6 +53,8 @@ describe('the first sentence of the timeline', () => {
     expect(words({ events: [] }).next).toMatch(/^No event of these kinds.*take in more kinds/)
     expect(words({ found: new Set() }, undefined, 'view:9').next).toMatch(/^None of 1 event is found by "view:9"/)
     expect(words({ found: new Set([0]) }).next).toBe(GROUP.next)
+    // Nobody was heard yet: it is waited for, not searched.
+    expect(words({ events: [], nodes: [] }).next).toBe(GROUP.next)
   })
 
   it('tells what came next at a moment of the past, and never what was expected', () => {
@@ -62,6 +64,9 @@ describe('the first sentence of the timeline', () => {
     expect(past.next).toMatch(/^After this moment, 1\.5 s later: node-1: /)
     expect(words({}, { ...at, later: undefined }).next).toMatch(/has come since\. Go live/)
     expect(words({}, { ...at, later: undefined, recorded: true }).next).toMatch(/^The recording has no later event/)
+    expect(words({}, { ...at, later: undefined, recorded: true, more: true }).next).toMatch(
+      /there is more of it: read on/,
+    )
     // The clock of a node may be behind.
     expect(words({}, { ...at, later: event('view_change_started', 5_900) }).next).toMatch(/^After this moment: node-1/)
   })

@@ -16,6 +16,8 @@ export interface Still {
   readonly later: RingEvent | undefined
   /** Behind its end a recording has nothing. */
   readonly recorded: boolean
+  /** But only a part of it is held at a time, and this is not its last. */
+  readonly more?: boolean
 }
 
 /**
@@ -24,7 +26,7 @@ export interface Still {
  */
 export function timelineSituation(
   group: NowWords,
-  timeline: Pick<Timeline, 'events' | 'found' | 'made'>,
+  timeline: Pick<Timeline, 'events' | 'found' | 'made' | 'nodes'>,
   search: { readonly text: string },
   still: Still | undefined,
 ): NowWords {
@@ -33,16 +35,23 @@ export function timelineSituation(
     ...group,
     label: still === undefined ? group.label : `${group.label}, as of ${clock(still.atMs)}`,
     why: made === undefined ? group.why : `${told(made)}, ${clock(momentOf(made))}.`,
-    next: still ? after(still) : (nothingDrawn(timeline, search.text) ?? group.next),
+    // Before anybody was heard there is nothing to search or to kill.
+    next:
+      timeline.nodes.length === 0
+        ? group.next
+        : still
+          ? after(still)
+          : (nothingDrawn(timeline, search.text) ?? group.next),
   }
 }
 
-function after({ atMs, later, recorded }: Still): string {
+function after({ atMs, later, recorded, more }: Still): string {
   if (later) {
     const ms = momentOf(later) - atMs
     // A node's clock may be behind the console's, by which the moment is named.
     return `After this moment${ms > 0 ? `, ${duration(ms)} later` : ''}: ${told(later)}.`
   }
+  if (recorded && more) return 'What is held of the recording ends here, and there is more of it: read on.'
   return recorded
     ? 'The recording has no later event of these kinds. Step back by event, message, tick or view change.'
     : 'No event of these kinds has come since. Go live to follow, or step back by event, message, tick or view change.'

@@ -13,6 +13,7 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Picker } from '../../ui/picker.tsx'
+import { Skeleton } from '../../ui/problem.tsx'
 import { disconnected, situationOf } from '../cluster/situation.ts'
 import { EventPane } from './event-pane.tsx'
 import { EventsTable } from './events-table.tsx'
@@ -115,7 +116,9 @@ export default function TimelineScreen() {
             </span>
           }
         >
-          {timeline.events.length === 0 ? (
+          {timeline.nodes.length === 0 ? (
+            <Skeleton what="events" rows={8} />
+          ) : timeline.events.length === 0 ? (
             <div className="empty">
               <Glyph name="absent" state="none" large />
               <p>
@@ -155,13 +158,33 @@ function Lead({ search, timeline }: { search: Search<'timeline'>; timeline: Time
   const recorded = useCell(sourceKind) !== 'LIVE'
   // What was known of a moment stays true while nobody answers now.
   if (!recorded && moment === undefined && link.state === 'lost') return <Now words={disconnected(link.sinceMs, now)} />
+  const more = link.state === 'recorded' ? link.more : undefined
+  const later = still && nextOf(search, timeline.until)
   const words = timelineSituation(
     situationOf(view, timeline.group === 'all' ? METADATA : timeline.group, moment?.atMs ?? now),
     timeline,
     { text: search.q ?? '' },
-    still && { atMs: moment?.atMs ?? still.atMs, later: nextOf(search, timeline.until), recorded },
+    still && { atMs: moment?.atMs ?? still.atMs, later, recorded, more: more !== undefined },
   )
-  return <Now words={words} />
+  return (
+    <Now
+      words={words}
+      act={
+        more !== undefined && still && later === undefined ? (
+          // Another part of the recording is another page: nothing of the one before may stay.
+          <a className="btn small" href={`${location.pathname}${behind(location.search, more)}`}>
+            Read on
+          </a>
+        ) : undefined
+      }
+    />
+  )
+}
+/** The same address at another moment. */
+function behind(search: string, seq: number): string {
+  const params = new URLSearchParams(search)
+  params.set('at', String(seq))
+  return `?${params}`
 }
 const wholeSecond = (now: number): number => Math.floor(now / 1000)
 
