@@ -313,7 +313,7 @@ export const EVENT_KINDS = {
   retention_removed: fact(
     'partition',
     'change',
-    'The topic keeps no more: {segments} segments up to offset {upTo} removed',
+    'Retention took all segments up to offset {upTo}, {segments} of them',
     'segments',
     'upTo',
   ),

@@ -483,7 +483,7 @@ function Unknown({ state }: { state: PartitionScreenState }) {
   const found = state.group === undefined ? undefined : state.view.groups.get(state.group)
   const left = found && leftOverOf(heardNodes(state.view, state.now), found)
   return (
-    <section className="pane">
+    <section className="pane unheard">
       {heard ? (
         <div className="empty" data-testid="no-partition">
           <p>

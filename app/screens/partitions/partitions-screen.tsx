@@ -18,6 +18,7 @@ import { Glyph } from '../../ui/glyph.tsx'
 import { Now } from '../../ui/now.tsx'
 import { Pane } from '../../ui/pane.tsx'
 import { Picker } from '../../ui/picker.tsx'
+import { Skeleton } from '../../ui/problem.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Spacer } from '../../ui/spacer.tsx'
 import { State } from '../../ui/state.tsx'
@@ -92,8 +93,9 @@ export default function PartitionsScreen() {
       <div className="screen-head">
         <h1>Partitions</h1>
         <span className="label">
-          {lines.length === all ? count(all, 'partition') : `${lines.length} of ${count(all, 'partition')}`}, each its
-          own consensus group
+          {view.nodes.size > 0 &&
+            `${lines.length === all ? count(all, 'partition') : `${grouped(lines.length)} of ${count(all, 'partition')}`}, `}
+          each its own consensus group
         </span>
         <span className="push" />
         <label className="field">
@@ -119,7 +121,9 @@ export default function PartitionsScreen() {
         testId="partitions"
         className="inner-scroll"
       >
-        {all === 0 ? (
+        {view.nodes.size === 0 ? (
+          <Skeleton what="partitions" rows={8} />
+        ) : all === 0 ? (
           <NoPartitions />
         ) : (
           <Scroll name="Partitions" ref={box}>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { clusterView, type Given, NOW } from '../../../shared/inspection/testing/cluster-view.ts'
+import { EMPTY_VIEW } from '../../../shared/inspection/view.ts'
 import { heardNodes, leftOverOf } from './left-over.ts'
 import { partitionsSituation } from './situation.ts'
 
@@ -10,6 +11,10 @@ const said = (given: readonly Given[]) => {
 }
 
 describe('the first sentence of the partitions', () => {
+  it('claims nothing before anybody was heard', () => {
+    expect(partitionsSituation(EMPTY_VIEW, [], NOW).what).toBe('Waiting for the first word of a node.')
+  })
+
   it('teaches where there is none', () => {
     expect(partitionsSituation(clusterView([{}]), [], NOW).what).toBe('There is no partition yet.')
   })

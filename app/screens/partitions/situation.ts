@@ -9,6 +9,16 @@ const LABEL = 'Partitions plane'
 
 /** @param groups every partition group, whatever the list is filtered by */
 export function partitionsSituation(view: ClusterView, groups: readonly GroupView[], nowMs: number): NowWords {
+  if (view.nodes.size === 0)
+    return {
+      tone: 'plain',
+      glyph: 'unknown',
+      colour: 'none',
+      label: LABEL,
+      what: 'Waiting for the first word of a node.',
+      why: 'Nobody has said which partitions there are.',
+      next: 'They appear as soon as a node names its groups.',
+    }
   if (groups.length === 0)
     return {
       tone: 'plain',
