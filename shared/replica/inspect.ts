@@ -17,6 +17,7 @@ import { groupJson, hex, standingOf, summaryOf, tombstoneJson } from './inspect-
 import { journalOf, logInspection } from './inspect-logs.ts'
 import { partitionDirectory, type ReplicatedPartition } from './partition-host.ts'
 import type { Parts } from './parts.ts'
+import { describeEntry } from './wal-description.ts'
 
 /** Bytes of a file that one look at the byte view returns. */
 const BYTES_MAX = 65_536
@@ -100,18 +101,7 @@ export function inspection(parts: Parts, steps: readonly RecoveryStep[]): Replic
       entries: metadata.wal
         .entries()
         .slice(-WAL_ENTRIES_SHOWN)
-        .map(({ header, position, frame }) => ({
-          op: header.op.toString(),
-          view: header.view,
-          operation: header.operation,
-          checksum: hex(header.checksum),
-          parent: hex(header.parent),
-          positionBytes: position,
-          lengthBytes: frame.length,
-          timestamp: header.timestamp.toString(),
-          client: header.client.toString(16),
-          request: header.request.toString(),
-        })),
+        .map(({ header, position, frame }) => describeEntry(header, position, frame.length)),
     }),
     clients: () => ({
       connections: [...parts.door.connections.values()].map(({ id, address, session }) => ({
