@@ -114,7 +114,7 @@ export function troubleWords(
     case 'paused':
       return say(
         `is paused${since}`,
-        'SIGSTOP holds its process; its memory is intact, and its peers take it for silent.',
+        'SIGSTOP holds it; its memory is intact.',
         `Resume node-${id}: it learns of any newer view with the next frame, and catches up.`,
       )
     case 'starting':

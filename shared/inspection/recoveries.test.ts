@@ -162,7 +162,7 @@ describe('a stopwatch per fault', () => {
           corrupt: 0,
         },
         latency: null,
-        seconds,
+        seconds: [...seconds, { ...seconds[0]!, atMs: 9000, acked: 1 }],
         connections: [],
         partitions: [],
         verdict: { kind: 'none', words: '' },
@@ -174,7 +174,7 @@ describe('a stopwatch per fault', () => {
     expect(writesAround(seen(load(0, null)))).toEqual({ acked: 100, forMs: 2000 })
     // While nothing is acknowledged the ledger stands still, and the seconds of it go on.
     const before = seen(load(0, null))
-    const stalled = { ...load(0, null), seconds: [...seconds, { ...seconds[0]!, atMs: 4000, acked: 0 }] }
+    const stalled = { ...load(0, null), seconds: [4000, 5000].map(atMs => ({ ...seconds[0]!, atMs, acked: 0 })) }
     const [after] = observeRecovery([before], { ...EMPTY_VIEW, load: stalled }, 5000)
     expect(after!.seconds.at(-1)).toEqual({ atMs: 4000, acked: 0 })
     expect(observeRecovery([after!], { ...EMPTY_VIEW, load: stalled }, 6000)[0]).toBe(after)

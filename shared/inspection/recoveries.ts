@@ -227,7 +227,9 @@ function secondsOf(run: Recovery, load: LoadState): Recovery['seconds'] {
   const wanted = (atMs: number): boolean => atMs >= run.faultMs - BEFORE_MS - 1000 && atMs <= run.faultMs + AFTER_MS
   const seconds = new Map(run.seconds.map(second => [second.atMs, second.acked]))
   let isNew = false
-  for (const { atMs, acked } of load.seconds) {
+  // The last second of a load that runs is not over: it would be a dent that never was.
+  const over = load.state === 'running' ? load.seconds.slice(0, -1) : load.seconds
+  for (const { atMs, acked } of over) {
     if (!wanted(atMs) || seconds.get(atMs) === acked) continue
     seconds.set(atMs, acked)
     isNew = true
