@@ -250,6 +250,9 @@ const REFRESHES: Readonly<Record<string, string>> = {
   start_view_change_received: 'group',
   do_view_change_received: 'group',
   segment_rolled: 'partition',
+  segment_removed: 'partition',
+  retention_removed: 'partition',
+  partition_purged: 'partition',
   index_floored: 'partition',
 }
 
