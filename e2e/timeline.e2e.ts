@@ -169,7 +169,7 @@ test('while the timeline is open every prepare and acknowledgement is told, and 
   for (let at = here(); at > before; at = here()) {
     expect(stops).toContain(at)
     await page.keyboard.press('<')
-    await expect.poll(here).toBe(stops.findLast(stop => stop < at))
+    await expect.poll(here, { intervals: [50] }).toBe(stops.findLast(stop => stop < at))
   }
 })
 
