@@ -160,6 +160,8 @@ function Timers({ group, takenMs, runs }: { group: GroupSnapshotJson; takenMs: n
 
 function VoteTable({ group }: { group: GroupSnapshotJson }) {
   const { votes, quorums } = group
+  // A view that begins is made of them, and needs them no more.
+  const letGo = group.status !== 'view_change' && votes.doViewChange.length === 0
   const voters = [...new Set([...votes.startViewChange, ...votes.doViewChange.map(vote => vote.replica)])].sort(
     (a, b) => a - b,
   )
@@ -169,8 +171,8 @@ function VoteTable({ group }: { group: GroupSnapshotJson }) {
         <h3>Votes it has counted</h3>
         <span className="label">
           for view {group.view}
-          {group.status === 'view_change' ? '' : ', which has begun'}: StartViewChange {votes.startViewChange.length},
-          DoViewChange {votes.doViewChange.length} of {quorums.viewChange} that are needed
+          {letGo ? ', which has begun' : ''}: StartViewChange {votes.startViewChange.length}, DoViewChange{' '}
+          {letGo ? 'let go with that' : `${votes.doViewChange.length} of ${quorums.viewChange} that are needed`}
           {votes.parked ? '; merged, waits for repair' : ''}
         </span>
         {voters.length > 0 && (
@@ -222,7 +224,7 @@ function VoteTable({ group }: { group: GroupSnapshotJson }) {
                 <tr key={replica}>
                   <th scope="row">node-{replica}</th>
                   <td>{votes.startViewChange.includes(replica) ? 'counted' : 'none'}</td>
-                  <td>{vote ? 'counted' : 'none'}</td>
+                  <td>{vote ? 'counted' : letGo ? 'not kept' : 'none'}</td>
                   <td className="n">{vote?.logView ?? ''}</td>
                   <td className="n">{vote ? grouped(vote.op) : ''}</td>
                   <td className="n">{vote ? grouped(vote.commit) : ''}</td>
