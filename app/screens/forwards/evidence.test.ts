@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { ForwardChain } from '../../../shared/inspection/forwards.ts'
+import { forwardChain } from '../../../shared/inspection/testing/forward-chain.ts'
 import { evidenceOf } from './evidence.ts'
 
 type Name = ForwardChain['steps'][number]['step']
@@ -8,19 +9,13 @@ const chainOf = (
   state: ForwardChain['state'],
   atPrimary: ForwardChain['atPrimary'],
   names: readonly Name[],
-): ForwardChain => ({
-  nonce: 'ab',
-  group: '0',
-  operation: 160,
-  client: '1',
-  origin: 1,
-  primary: 0,
-  state,
-  wallUs: '1',
-  matched: names.includes('taken') && names.includes('received'),
-  ...(atPrimary && { atPrimary, primaryReason: 'the group changed its view' }),
-  steps: names.map((step, index) => ({ step, node: 0, wallUs: '1', monoUs: index, seq: index + 1 })),
-})
+): ForwardChain =>
+  forwardChain({
+    state,
+    matched: names.includes('taken') && names.includes('received'),
+    ...(atPrimary && { atPrimary, primaryReason: 'the group changed its view' }),
+    steps: names.map((step, index) => ({ step, node: 0, wallUs: '1', monoUs: index, seq: index + 1 })),
+  })
 
 it('an unknown outcome stays unknown until the primary tells how it ended', () => {
   expect(evidenceOf(chain('unknown', 'received', 'parked', 'sent', 'lost')).tone).toBe('unknown')

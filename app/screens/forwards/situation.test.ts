@@ -1,20 +1,10 @@
 import { expect, it } from 'vitest'
 import type { ForwardChain, ForwardsAnswer } from '../../../shared/inspection/forwards.ts'
+import { forwardChain } from '../../../shared/inspection/testing/forward-chain.ts'
 import type { Divergence } from '../../planes.ts'
 import { forwardsSituation } from './situation.ts'
 
-const chain = (nonce: string, state: ForwardChain['state']): ForwardChain => ({
-  nonce,
-  group: '0',
-  operation: 160,
-  client: '1',
-  origin: 1,
-  primary: 0,
-  state,
-  wallUs: '1',
-  matched: true,
-  steps: [],
-})
+const chain = (nonce: string, state: ForwardChain['state']): ForwardChain => forwardChain({ nonce, state })
 const answer = (...states: ForwardChain['state'][]): ForwardsAnswer => ({
   forwards: states.map((state, index) => chain(`a${index}`, state)),
   nodes: [{ node: 0, parked: 0, total: states.length }],
