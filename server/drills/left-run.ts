@@ -1,10 +1,11 @@
 /**
  * What is left of a real run when whoever ran it was killed: the directory that was made for it, and the node processes in
- * sessions of their own. The directory is the note that there was a run; its cluster file and locks name the processes.
+ * sessions of their own. The directory is the note that there was a run; its locks and their command lines name the processes.
  */
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { CLUSTER_FILE, readClusterFile } from '../cluster/cluster-file.ts'
+import { CLUSTER_FILE } from '../cluster/cluster-file.ts'
+import { findNodes } from '../cluster/find-nodes.ts'
 import { openSupervisor } from '../cluster/supervisor.ts'
 import { findSame, type ProcessIdentity } from '../node/process-identity.ts'
 
@@ -22,8 +23,6 @@ export async function endLeftRun(directory: string): Promise<readonly number[] |
   if (!existsSync(directory)) return undefined
   const pids: number[] = []
   if (existsSync(join(directory, CLUSTER_FILE))) {
-    // Read first: a supervisor forgets a process that was spawned and does not hold the lock of its directory yet.
-    const noted = readClusterFile(directory)?.nodes.flatMap(node => node.process ?? []) ?? []
     const supervisor = await openSupervisor({ directory, links: false })
     try {
       for (const replica of supervisor.adopted) {
@@ -31,7 +30,8 @@ export async function endLeftRun(directory: string): Promise<readonly number[] |
         if (pid !== undefined) pids.push(pid)
       }
       await Promise.all(supervisor.adopted.map(replica => supervisor.kill(replica)))
-      pids.push(...(await endNoted(noted)))
+      // What had only just been started holds no lock yet, and may never have been noted.
+      pids.push(...(await endAll(findNodes(directory))))
     } finally {
       await supervisor.close({ stopNodes: true })
     }
@@ -41,9 +41,16 @@ export async function endLeftRun(directory: string): Promise<readonly number[] |
 }
 
 /** Pid and start time together name one process for good, so nobody else's is ended. */
-async function endNoted(noted: readonly ProcessIdentity[]): Promise<number[]> {
-  const alive = noted.filter(each => findSame(each))
-  for (const { pid } of alive) process.kill(pid, 'SIGKILL')
+async function endAll(nodes: readonly ProcessIdentity[]): Promise<number[]> {
+  const alive = nodes.filter(each => findSame(each))
+  for (const { pid } of alive) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch (error) {
+      // It has just ended by itself.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
   for (const each of alive) while (findSame(each)) await new Promise(resolve => setTimeout(resolve, GONE_POLL_MS))
   return alive.map(({ pid }) => pid)
 }
