@@ -66,6 +66,7 @@ const secondCrash = scenario(
     soloPersisted(4),
     again('kill'),
     sends('b', 6),
+    soloPersisted(65_541),
     again('kill'),
     batch(['next'], 'next'),
     at('next', 'ge', 131_074),
