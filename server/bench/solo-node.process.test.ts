@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createHash } from '../../shared/bytes/hash.ts'
 import { buildEntry } from '../cluster/testing/build-entry.ts'
 import { runLoop, verifyLedger } from './closed-loop.ts'
@@ -11,12 +11,12 @@ let built: Awaited<ReturnType<typeof buildEntry>>
 let directory: string
 beforeAll(async () => {
   built = await buildEntry()
+})
+afterAll(() => built.remove())
+beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'solo-'))
 })
-afterAll(() => {
-  built.remove()
-  rmSync(directory, { recursive: true, force: true })
-})
+afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
 it('a measured node syncs once for each batch without group commit, loses nothing when it is killed, and is refused with data', async () => {
   const hash = await createHash()
