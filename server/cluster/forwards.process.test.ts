@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createHash, type Hash } from '../../shared/bytes/hash.ts'
 import { Client } from '../../shared/client/client.ts'
 import { FORWARDS_LIMIT_MAX, joinForwards } from '../../shared/inspection/forwards.ts'
@@ -31,14 +31,16 @@ const clients: Client[] = []
 beforeAll(async () => {
   built = await buildEntry()
   hash = await createHash()
+})
+afterAll(() => built.remove())
+beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'forwards-'))
   supervisor = await openSupervisor({ directory, entry: built.entry })
 })
-afterAll(async () => {
-  for (const client of clients) client.close()
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close()
   await supervisor.close({ stopNodes: true })
   rmSync(directory, { recursive: true, force: true })
-  await built.remove()
 })
 
 async function until(condition: () => Promise<boolean>, what: string): Promise<void> {

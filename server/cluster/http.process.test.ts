@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createHash } from '../../shared/bytes/hash.ts'
 import { chooseFreePorts } from './free-ports.ts'
 import { HOST } from './node-files.ts'
@@ -21,18 +21,29 @@ let ports: number[]
 
 beforeAll(async () => {
   built = await buildEntry()
-  directory = mkdtempSync(join(tmpdir(), 'http-'))
-  ports = await chooseFreePorts(HOST, NODES.length)
-  const roster = Object.fromEntries(ports.map((port, node) => [`cluster.nodes.${node}.ports.http`, port]))
-  // Nobody is elected while a node is paused.
-  const heartbeat = { 'cluster.heartbeat_timeout': '60 s' }
-  const settings = { ...roster, ...heartbeat, 'http.enabled': true, 'http.jwt.encoding_secret': 's'.repeat(40) }
-  supervisor = await openSupervisor({ directory, entry: built.entry, settings })
 })
-afterAll(async () => {
+afterAll(() => built.remove())
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'http-'))
+  // Nobody is elected while a node is paused.
+  const settings: Record<string, string | number | boolean> = {
+    'cluster.heartbeat_timeout': '60 s',
+    'http.enabled': true,
+    'http.jwt.encoding_secret': 's'.repeat(40),
+  }
+  supervisor = await openSupervisor({ directory, entry: built.entry, settings })
+  // Nobody listens on the other ports of the nodes yet, so the system would give them again.
+  const spoken = supervisor.status().nodes.flatMap(({ ports }) => Object.values(ports) as number[])
+  ports = await chooseFreePorts(
+    HOST,
+    NODES.length,
+    new Set([...spoken, ...supervisor.links!.ports.map(({ port }) => port)]),
+  )
+  for (const [node, port] of ports.entries()) settings[`cluster.nodes.${node}.ports.http`] = port
+})
+afterEach(async () => {
   await supervisor.close({ stopNodes: true })
   rmSync(directory, { recursive: true, force: true })
-  await built.remove()
 })
 
 const url = (node: number, path: string) => `http://${HOST}:${ports[node]}${path}`
