@@ -32,7 +32,9 @@ test('a misrouted write is followed door to door', async ({ page }) => {
   await page.goto(running.url)
   await leads(page)
   expect((await running.post('/api/streams', { name: 'orders' })).status).toBe(200)
-  expect((await running.post('/api/topics', { stream: 'orders', name: 'eu', partitions: 1 })).status).toBe(200)
+  expect(
+    (await running.post('/api/topics', { stream: 'orders', name: 'eu', partitions: 1, policy: 'eager' })).status,
+  ).toBe(200)
   // node-0 leads the group; the client knocks on node-2
   const port = await clientPort(running, 2)
   await expect(async () => writeThrough(port, 'orders', 'eu', 0, 'misrouted')).toPass({ timeout: 15_000 })
@@ -47,6 +49,7 @@ test('a misrouted write is followed door to door', async ({ page }) => {
   for (const step of ['received', 'parked', 'sent', 'taken', 'accepted', 'answered'])
     await expect(page.getByTestId(`step-${step}`)).toHaveCount(1)
   await expect(page.getByTestId('evidence')).toContainText('Committed')
+  await expect(page.getByTestId('step-accepted')).toContainText(/committed as op \d+ in view 0/)
 
   // the address is the document: the same forward after a reload
   const url = page.url()
@@ -59,6 +62,9 @@ test('a misrouted write is followed door to door', async ({ page }) => {
   await page.goto(`${running.origin}/forwards?outcome=accepted&id=abcdef`)
   await expect(page.getByTestId('forward-gone')).toContainText('abcdef')
   await expect(row).toHaveAttribute('data-outcome', 'accepted')
+  await page.getByRole('link', { name: 'Open offset 0' }).click()
+  await expect(page.getByTestId('messages')).toContainText('misrouted')
+  await page.goBack()
   await page.getByRole('link', { name: 'Show on timeline' }).click()
   await expect(page.getByTestId('event-kind')).toHaveAttribute('data-kind', 'forward_received')
 })

@@ -22,12 +22,17 @@ export const forwardChain = z.object({
   key: z.object({ stream: z.number(), topic: z.number(), partition: z.number() }).optional(),
   operation: z.number(),
   client: z.string(),
+  request: decimal.optional(),
   origin: z.number(),
   primary: z.number(),
   /** As the client was told; where the origin does not say (it died, or has forgotten), as the primary decided. */
   state: forwardRecord.shape.state,
   status: z.number().optional(),
   reason: z.string().optional(),
+  /** Of one that was accepted: where it stands, as far as an end tells of it. */
+  op: decimal.optional(),
+  view: decimal.optional(),
+  firstOffset: decimal.optional(),
   /** Time of the first step, by the clock of its node. */
   wallUs: decimal,
   /** False when only one end tells of it. */
@@ -88,17 +93,20 @@ function chainOf({ origin, primary }: Partial<Record<ForwardRecord['side'], Forw
   ].sort((a, b) => ORDER[a.step] - ORDER[b.step])
   // The reason of a refusal is known where it was made.
   const reason = primary?.state === told.state ? (primary.reason ?? told.reason) : told.reason
+  const placed = { ...placeOf(primary), ...placeOf(origin) }
   return {
     nonce: about.nonce,
     group: about.group,
     ...(about.key && { key: about.key }),
     operation: about.operation,
     client: about.client,
+    ...(about.request !== undefined && { request: about.request }),
     origin: about.origin,
     primary: about.primary,
     state: told.state,
     ...(told.status !== undefined && { status: told.status }),
     ...(reason !== undefined && { reason }),
+    ...placed,
     wallUs: steps[0]?.wallUs ?? '0',
     matched: origin !== undefined && primary !== undefined,
     ...(primary && { atPrimary: primary.state }),
@@ -106,3 +114,9 @@ function chainOf({ origin, primary }: Partial<Record<ForwardRecord['side'], Forw
     steps,
   }
 }
+
+const placeOf = (record: ForwardRecord | undefined): Pick<ForwardChain, 'op' | 'view' | 'firstOffset'> => ({
+  ...(record?.op !== undefined && { op: record.op }),
+  ...(record?.view !== undefined && { view: record.view }),
+  ...(record?.firstOffset !== undefined && { firstOffset: record.firstOffset }),
+})

@@ -397,11 +397,18 @@ export const forwardRecord = z.object({
   operation: z.number(),
   /** Connection of the client at the origin, as a number of that node; `auto` for an offset committed by a poll. */
   client: z.string(),
+  /** Its number, as the client gave it. */
+  request: decimal.optional(),
   /** `waiting`: not decided here yet. `unknown`: it may have been committed (57). */
   state: z.enum(['waiting', 'accepted', 'refused', 'unknown']),
   /** What the client was told, 0 for success. */
   status: z.number().optional(),
   reason: z.string().optional(),
+  /** Of one that was accepted: its op. The view of its group is known at the primary only. */
+  op: decimal.optional(),
+  view: decimal.optional(),
+  /** Of messages that were accepted: the offset of the first one. */
+  firstOffset: decimal.optional(),
   /** In order of time. `seq` is the event of the step; `link` where its frame sits on the connection. */
   steps: z.array(
     z.object({

@@ -2,7 +2,12 @@
  * What became of the forwards that this node sent or took, newest last, for the inspection (design.md §3, Forwarded writes).
  * Both ends keep their own record; they belong together by nonce.
  */
+import { DecodeError } from '../bytes/errors.ts'
+import type { Op, View } from '../bytes/units.ts'
 import type { ForwardRecord, ForwardStepName } from '../inspection/snapshots.ts'
+import { decodeBody } from '../protocol/codec.ts'
+import { sendReply } from '../protocol/messages.ts'
+import { Operation } from '../protocol/operations.ts'
 import type { Clock } from '../storage/ports.ts'
 import type { LinkMark } from './ports.ts'
 
@@ -14,7 +19,8 @@ export const FORWARDS_KEPT = 512
  */
 export const ODD_FORWARDS_KEPT = 128
 
-export interface ForwardFields extends Omit<ForwardRecord, 'steps' | 'state'> {}
+type Place = Pick<ForwardRecord, 'op' | 'view' | 'firstOffset'>
+export interface ForwardFields extends Omit<ForwardRecord, 'steps' | 'state' | keyof Place> {}
 
 type Draft = { -readonly [K in keyof ForwardRecord]: ForwardRecord[K] } & { steps: ForwardRecord['steps'][number][] }
 
@@ -22,6 +28,8 @@ type Draft = { -readonly [K in keyof ForwardRecord]: ForwardRecord[K] } & { step
 export interface ForwardTrace {
   step(name: ForwardStepName, event: number, link?: LinkMark): void
   end(state: Exclude<ForwardRecord['state'], 'waiting'>, status: number, reason: string): void
+  /** Where it stands in the log of its group, once it is committed. */
+  place(op: Op, reply: Uint8Array, view?: View): void
 }
 
 export class ForwardLog {
@@ -51,6 +59,12 @@ export class ForwardLog {
     }
     this.ring[at] = record
     return {
+      place: (op, reply, view) => {
+        record.op = op.toString()
+        if (view !== undefined) record.view = view.toString()
+        const offset = record.operation === Operation.SendMessages ? firstOffset(reply) : undefined
+        if (offset !== undefined) record.firstOffset = offset.toString()
+      },
       step: (step, event, link) => {
         const at = { wallUs: this.clock.nowMicros().toString(), monoUs: this.clock.monoMicros() }
         record.steps.push({ step, ...at, seq: event, ...(link && { link: { id: link.id, ordinal: link.ordinal } }) })
@@ -69,5 +83,16 @@ export class ForwardLog {
     const least = Math.max(0, this.count - Math.min(limit, FORWARDS_KEPT))
     for (let number = this.count - 1; number >= least; number--) records.push(this.ring[number % FORWARDS_KEPT]!)
     return [...records, ...this.odd.toReversed()]
+  }
+}
+
+/** A reply that confirms nothing has none, and one that a peer has built wrongly is the client's to judge. */
+function firstOffset(reply: Uint8Array): bigint | undefined {
+  if (reply.length === 0) return undefined
+  try {
+    return decodeBody(sendReply, reply)[0]?.baseOffset
+  } catch (error) {
+    if (error instanceof DecodeError) return undefined
+    throw error
   }
 }

@@ -33,6 +33,7 @@ export function takeWrite(parts: Parts, from: ReplicaId, { header, body }: Frame
     ...(key && { key }),
     operation,
     client: client === AUTO_COMMIT ? 'auto' : client.toString(),
+    request: request.toString(),
   })
   const about = { nonce: nonce.toString(16) }
   const cause = core.events.node(
@@ -90,7 +91,9 @@ export function takeWrite(parts: Parts, from: ReplicaId, { header, body }: Frame
     answer: {
       committed: frame => {
         const reply = replyLayout.decode(frame)
-        result(ForwardOutcome.Reply, 0, 'committed', reply.op, reply.commit, frameBody(frame))
+        const confirmed = frameBody(frame)
+        result(ForwardOutcome.Reply, 0, 'committed', reply.op, reply.commit, confirmed)
+        trace.place(reply.op, confirmed, reply.view)
       },
       denied: (status, reason, at) =>
         result(isTransient(status) ? ForwardOutcome.Transient : ForwardOutcome.Rejected, status, reason, 0n, at.commit),

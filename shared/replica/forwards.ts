@@ -67,6 +67,7 @@ export class Forwards {
       key: { ...key },
       operation,
       client: transport === AUTO_COMMIT ? 'auto' : transport.toString(),
+      request: request.request.toString(),
     })
     const note = (kind: string, data: Record<string, string | number>, cause?: number, link?: LinkMark) =>
       events.node(kind, { nonce: nonce.toString(16), ...data }, cause, link)
@@ -224,6 +225,7 @@ export class Forwards {
     trace.step('answered', this.core.events.node('forward_answered', data, cause, mark), mark)
     if (committed) {
       trace.end('accepted', 0, 'committed')
+      trace.place(header.op, body)
       const echoed = routedRequest(
         {
           cluster: header.cluster,

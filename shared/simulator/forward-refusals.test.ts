@@ -298,6 +298,18 @@ describe('the chain of a forward', () => {
       expect([sent!.link!.id, accepted!.link!.id]).toEqual([taken!.link!.id, answered!.link!.id])
       expect([sent!.link!.ordinal, accepted!.link!.ordinal]).toEqual([taken!.link!.ordinal, answered!.link!.ordinal])
     }
+    // Where each stands in the log of its group, as both ends tell it.
+    expect([older!, newer!].map(({ view, firstOffset }) => [view, firstOffset])).toEqual([
+      ['0', '0'],
+      ['0', '1'],
+    ])
+    expect(BigInt(newer!.op!)).toBe(BigInt(older!.op!) + 1n)
+    expect(Number(older!.request)).toBeGreaterThan(0)
+    for (const id of [0, 1]) {
+      const told = world.replica(id).inspect.forwards(2).forwards
+      const ops = told.map(({ request, op, firstOffset }) => ({ request, op, firstOffset }))
+      expect(ops).toEqual([newer!, older!].map(({ request, op, firstOffset }) => ({ request, op, firstOffset })))
+    }
     expect(BigInt(newer!.wallUs)).toBeGreaterThan(BigInt(older!.wallUs))
     // The events say the same, parked before it is sent.
     const kinds = [
@@ -319,13 +331,15 @@ describe('the chain of a forward', () => {
     await world.drive(failure(send(client!)), 10_000)
     const [chain] = chains(world)
     expect(stepsOf(chain!)).toEqual(['received@1', 'parked@1', 'sent@1', 'taken@0', 'accepted@0', 'lost@1'])
-    expect(chain).toMatchObject({ state: 'unknown', status: 57 })
+    // Its client was not told, and still its place is known: it stands in the log.
+    expect(chain).toMatchObject({ state: 'unknown', status: 57, atPrimary: 'accepted', view: '0', firstOffset: '0' })
     world.kill(0)
     await world.run(50)
     expect(await world.drive(failure(send(client!)), 10_000)).toMatchObject({ status: 58 })
     const [unsent] = chains(world, [1, 2])
     expect(stepsOf(unsent!)).toEqual(['received@1', 'parked@1', 'unsent@1'])
     expect(unsent).toMatchObject({ state: 'refused', status: 58, matched: false })
+    for (const place of ['op', 'view', 'firstOffset']) expect(unsent).not.toHaveProperty(place)
   })
 })
 

@@ -162,6 +162,8 @@ const totalOf = (chain: ForwardChain): number | undefined => hopsOf(chain).total
 const totalWords = (ms: number | undefined): string =>
   ms === undefined ? '' : ms < 100 ? `${ms.toFixed(1)} ms` : duration(ms)
 
+const digits = (text: string | undefined): string => (text === undefined ? '' : grouped(BigInt(text)))
+
 function Table(props: {
   chains: readonly ForwardChain[]
   nodes: readonly number[]
@@ -198,6 +200,7 @@ function Table(props: {
         },
         { id: 'received', head: 'Received', align: 'm', cell: chain => clock(msOf(chain.wallUs)) },
         { id: 'client', head: 'Client', align: 'n', cell: chain => visible(chain.client) },
+        { id: 'request', head: 'Request', align: 'n', cell: chain => digits(chain.request) },
         { id: 'group', head: 'Group', align: 'm', cell: chain => groupName(chain.group) },
         {
           id: 'name',
@@ -213,9 +216,12 @@ function Table(props: {
             </span>
           ),
         },
+        { id: 'view', head: 'View', align: 'n', cell: chain => digits(chain.view) },
+        { id: 'op', head: 'Op', align: 'n', cell: chain => digits(chain.op) },
         { id: 'total', head: 'Total', align: 'n', cell: chain => totalWords(totalOf(chain)) },
         { id: 'outcome', head: 'Outcome', cell: chain => <State look={OUTCOME_LOOK[chain.state]} /> },
         { id: 'status', head: 'Status', align: 'n', cell: chain => chain.status ?? '' },
+        { id: 'first', head: 'First offset', align: 'n', cell: chain => digits(chain.firstOffset) },
         { id: 'reason', head: 'Reason', cell: chain => visible(reasonWords(chain.reason)) },
       ]}
     />
@@ -226,12 +232,16 @@ const FORWARD_COLUMNS: readonly ExportColumn<ForwardChain>[] = [
   { id: 'nonce', data: chain => chain.nonce },
   { id: 'receivedUs', data: chain => BigInt(chain.wallUs) },
   { id: 'client', data: chain => chain.client },
+  { id: 'request', data: chain => chain.request },
   { id: 'group', data: chain => groupName(chain.group) },
   { id: 'origin', data: chain => chain.origin },
   { id: 'primary', data: chain => chain.primary },
   { id: 'outcome', data: chain => chain.state },
   { id: 'status', data: chain => chain.status },
   { id: 'reason', data: chain => chain.reason },
+  { id: 'view', data: chain => chain.view },
+  { id: 'op', data: chain => chain.op },
+  { id: 'firstOffset', data: chain => chain.firstOffset },
   { id: 'atPrimary', data: chain => chain.atPrimary },
   { id: 'totalMs', data: totalOf },
   ...(['received', 'parked', 'sent', 'unsent', 'taken', 'accepted', 'refused', 'answered', 'lost'] as const).map(
@@ -258,10 +268,12 @@ const STEP_WORDS: Readonly<Record<ForwardChain['steps'][number]['step'], string>
 }
 
 /** A result with status 57 is no refusal: the op was prepared, and may still be committed. */
-const stepWords = (step: ForwardChain['steps'][number]['step'], chain: ForwardChain): string =>
-  step === 'refused' && chain.atPrimary === 'unknown'
-    ? 'given up with status 57: the op may still be committed'
-    : STEP_WORDS[step]
+function stepWords(step: ForwardChain['steps'][number]['step'], chain: ForwardChain): string {
+  if (step === 'refused' && chain.atPrimary === 'unknown')
+    return 'given up with status 57: the op may still be committed'
+  if (step !== 'accepted' || chain.op === undefined) return STEP_WORDS[step]
+  return `committed as op ${digits(chain.op)}${chain.view === undefined ? '' : ` in view ${digits(chain.view)}`}, result sent back`
+}
 
 function HopsPane({ chain, answer }: { chain: ForwardChain; answer: ForwardsAnswer | undefined }) {
   const now = useNowSeconds()
@@ -384,8 +396,9 @@ function KnownPane({ chain, answer }: { chain: ForwardChain; answer: ForwardsAns
             className="btn small"
             to="/partitions/$s/$t/$p"
             params={{ s: String(chain.key.stream), t: String(chain.key.topic), p: String(chain.key.partition) }}
+            search={chain.firstOffset === undefined ? {} : { offset: chain.firstOffset, tab: 'messages' }}
           >
-            Open partition
+            {chain.firstOffset === undefined ? 'Open partition' : `Open offset ${digits(chain.firstOffset)}`}
           </Link>
         )}
         <CopyButton text={addressOf(chain.nonce)} label="Copy link" title="Address of this forward" />
