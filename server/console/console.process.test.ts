@@ -308,7 +308,8 @@ describe('the console process', () => {
   it('says what is wrong with its arguments or its directory, and leaves nothing behind', async () => {
     const refused = async (...args: string[]) => {
       const console = new RunningConsole(args)
-      await once(console.child, 'exit')
+      // Not at its exit already: what it said last may still be on its way.
+      await once(console.child, 'close')
       return { status: console.child.exitCode, output: console.output }
     }
     expect(await refused('--nodes', '2')).toMatchObject({ status: 2, output: expect.stringContaining('1, 3 or 5') })
