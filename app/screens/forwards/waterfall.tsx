@@ -133,7 +133,9 @@ function Picture({ chain, hops, width, now }: { chain: ForwardChain; hops: Hops;
           <path d={`M${x(sent)} ${y(1) + BAR}l10 12`} className="wfa lost" />
           <Mark name="unknown" colour="none" x={x(sent) + 12} y={y(1) + BAR + 15} />
           <text className="s k halo" x={x(sent) + 24} y={y(2) + 14}>
-            nobody reports its arrival
+            {answered === undefined
+              ? 'nobody reports its arrival'
+              : `node-${chain.primary} answered, and does not tell of its end now`}
           </text>
         </>
       )}
