@@ -12,7 +12,9 @@ import { Command } from '../../shared/protocol/commands.ts'
 import { requestLayout } from '../../shared/protocol/headers.ts'
 import { Operation } from '../../shared/protocol/operations.ts'
 import { buildEntry } from '../cluster/testing/build-entry.ts'
+import { eventually } from '../testing/eventually.ts'
 import type { ExitLine } from './halt.ts'
+import { findProcess } from './process-identity.ts'
 import { nodeClientPorts } from './tcp-transport.ts'
 
 const HEADER = 256
@@ -340,15 +342,21 @@ describe('the life of a process', () => {
 
   test('a node that was stopped by a signal for a while says how many ticks it forgives', async () => {
     const node = await start()
+    const stalls = () => node.lines().filter(line => 'skippedTicks' in line)
     node.child.kill('SIGSTOP')
+    await eventually(() => expect(findProcess(node.child.pid!)?.condition).toBe('stopped'))
     await new Promise(resolve => setTimeout(resolve, 700))
     node.child.kill('SIGCONT')
-    for (let turn = 0; turn < 500 && !node.lines().some(line => 'skippedTicks' in line); turn++) {
-      await new Promise(resolve => setTimeout(resolve, 10))
-    }
-    const stall = node.lines().find(line => 'skippedTicks' in line)!
-    expect(stall.skippedTicks).toBeGreaterThan(10)
-    const answer = await fetch(`http://127.0.0.1:${node.ports.inspection}/node`)
-    expect(nodeSnapshot.parse(await answer.json()).counters.loop_stalled).toBe(1)
+    // A machine that others use lets it stand still for a moment as well: this was the long one.
+    const long = await eventually(() => {
+      const found = stalls().find(({ lateMs }) => Number(lateMs) >= 600)
+      expect(found).toBeDefined()
+      return found!
+    })
+    expect(long.skippedTicks).toBeGreaterThan(40)
+    await eventually(async () => {
+      const answer = await fetch(`http://127.0.0.1:${node.ports.inspection}/node`)
+      expect(nodeSnapshot.parse(await answer.json()).counters.loop_stalled).toBe(stalls().length)
+    })
   })
 })
