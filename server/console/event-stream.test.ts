@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { CONSOLE_NODE, type EventEnvelope } from '../../shared/inspection/envelope.ts'
-import { eventually } from '../testing/eventually.ts'
 import { EventLog } from './event-log.ts'
 import { BACKLOG_BYTES, EventStream, type ReaderSocket, type StreamState } from './event-stream.ts'
 import { type TestConsole, testConsole } from './testing/console.ts'
@@ -71,21 +70,26 @@ const attach = (stream: EventStream, after?: number): SlowSocket => {
 }
 
 describe('the log', () => {
-  it('gives the first event at once, then batches, and numbers all without a hole', async () => {
-    const log = new EventLog({ base: 100, batchMs: 20 })
-    const batches: number[][] = []
-    log.onBatch(({ firstSeq, lastSeq }) => batches.push([firstSeq, lastSeq]))
-    log.append([eventOf(1)])
-    expect(batches).toEqual([[101, 101]])
-    for (let seq = 2; seq <= 10; seq++) log.append([eventOf(seq)])
-    expect(batches).toHaveLength(1)
-    await eventually(() =>
+  it('gives the first event at once, then batches, and numbers all without a hole', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    try {
+      const log = new EventLog({ base: 100, batchMs: 20 })
+      const batches: number[][] = []
+      log.onBatch(({ firstSeq, lastSeq }) => batches.push([firstSeq, lastSeq]))
+      log.append([eventOf(1)])
+      expect(batches).toEqual([[101, 101]])
+      for (let seq = 2; seq <= 10; seq++) log.append([eventOf(seq)])
+      vi.advanceTimersByTime(19)
+      expect(batches).toHaveLength(1)
+      vi.advanceTimersByTime(1)
       expect(batches).toEqual([
         [101, 101],
         [102, 110],
-      ]),
-    )
-    log.close()
+      ])
+      log.close()
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('marks when an event was received and when it was sent on', () => {
