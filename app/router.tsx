@@ -8,7 +8,7 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router'
-import { noteAddress } from './data/notices.ts'
+import { dismissAddressNotes, noteAddress } from './data/notices.ts'
 import { parseEverywhere, parseSearch, readSearch, type ScreenName, type Search, writeSearch } from './search.ts'
 import { Shell } from './shell/shell.tsx'
 import { ErrorBoundary } from './ui/error-boundary.tsx'
@@ -178,6 +178,11 @@ export const router = createRouter({
     </ErrorBoundary>
   ),
   scrollRestoration: true,
+})
+
+/** What an address could not say concerns the screen that it named. */
+router.subscribe('onBeforeNavigate', ({ fromLocation, pathChanged }) => {
+  if (fromLocation && pathChanged) dismissAddressNotes()
 })
 
 function Rethrow(props: { error: unknown }): never {

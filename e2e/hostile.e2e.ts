@@ -134,6 +134,10 @@ test('G42 hostile names, keys, payloads, addresses and file names are text on ev
   await page.goto(`${running.origin}/cluster?side=${asked}`)
   await expect(page.getByTestId('address-note')).toContainText(HOSTILE)
   await isText(page, 'address')
+  // It goes with the screen that it concerns.
+  await page.getByRole('link', { name: 'Forwards' }).click()
+  await expect(page.getByRole('heading', { name: 'Forwarded writes' })).toBeVisible()
+  await expect(page.getByTestId('address-note')).toHaveCount(0)
   await page.goto(`${running.origin}/cluster/nodes/${asked}`)
   await expect(page.getByText(`“${HOSTILE}”`)).toBeVisible()
   await isText(page, 'node')
