@@ -17,7 +17,9 @@ const ABANDONED_MS = 3_600_000
 function removeAbandoned(modules: string): void {
   for (const name of readdirSync(modules).filter(entry => entry.startsWith(PREFIX))) {
     const path = join(modules, name)
-    if (Date.now() - statSync(path).mtimeMs > ABANDONED_MS) rmSync(path, { recursive: true, force: true })
+    // Another test file may just have removed its own.
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found && Date.now() - found.mtimeMs > ABANDONED_MS) rmSync(path, { recursive: true, force: true })
   }
 }
 
