@@ -4,14 +4,14 @@ import type { Action, Scenario } from '../language.ts'
 const EAGER = { enforceFsync: true, messagesRequiredToSave: 1 }
 export const started: readonly Action[] = [
   { do: 'start', nodes: 'all' },
-  { do: 'waitFor', what: 'all run', until: { settled: true, nodes: [0, 1, 2] }, withinMs: 10_000 },
+  { do: 'waitFor', what: 'all run', until: { settled: true, nodes: [0, 1, 2] }, withinMs: 60_000 },
   { do: 'request', client: 'c', call: { request: 'createStream', stream: 's' } },
   {
     do: 'request',
     client: 'c',
     call: { request: 'createTopic', stream: 's', topic: 't', partitions: 1, options: EAGER },
   },
-  { do: 'waitFor', what: 'partitions are there', until: { settled: true }, withinMs: 10_000 },
+  { do: 'waitFor', what: 'partitions are there', until: { settled: true }, withinMs: 60_000 },
 ]
 const load = {
   stream: 's',
@@ -34,7 +34,7 @@ export const killedPrimary: Scenario = {
       do: 'waitFor',
       what: 'load is acknowledged',
       until: { load: 'l', counts: { acked: ['ge', 50] } },
-      withinMs: 20_000,
+      withinMs: 60_000,
     },
     { do: 'remember', name: 'victim', node: { primaryOf: '0/0/0' } },
     { do: 'baseline', name: 'kill' },
@@ -49,7 +49,7 @@ export const killedPrimary: Scenario = {
     { do: 'waitFor', what: 'all have caught up', until: { oneLeader: '0/0/0' }, withinMs: 30_000 },
     { do: 'stopLoad', load: 'l', withinMs: 60_000 },
     { do: 'waitFor', what: 'at rest', until: { settled: true, nodes: [0, 1, 2] }, withinMs: 30_000 },
-    { do: 'waitFor', what: 'equal logs', until: { sameLogs: '0/0/0' }, withinMs: 5_000 },
+    { do: 'waitFor', what: 'equal logs', until: { sameLogs: '0/0/0' }, withinMs: 30_000 },
   ],
   verdict: [
     {
