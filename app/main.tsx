@@ -11,13 +11,16 @@ import { lagSummary, resetLag } from './data/lag.ts'
 import { liveSource } from './data/live.ts'
 import { queryClient, refreshFrom } from './data/queries.ts'
 import { ring, watch } from './data/store.ts'
-import { onOutOfReach } from './data/time.ts'
+import { hasReadTo, onOutOfReach } from './data/time.ts'
 import { takeToken } from './data/token.ts'
 import { showAsAddressed } from './data/when.ts'
 import { router } from './router.tsx'
 
 /** A recording that does not answer must not keep the page from what runs. */
 const REACH_MS = 8_000
+/** One that does is read until it has come to the moment, however slow this page is: so often it is looked at. */
+const LOOK_MS = 100
+const pause = (ms: number): Promise<void> => new Promise(done => setTimeout(done, ms))
 
 takeToken()
 void open()
@@ -51,8 +54,14 @@ async function open(): Promise<void> {
     (await recorded()).reachBack('seq' in place ? { from: place.seq } : { ms: Math.floor(place.ms) }),
   )
   if (at !== undefined) {
-    const found = recorded().then(({ reachBack }) => reachBack({ from: Number(at.split('.')[0]) }))
-    await Promise.race([found, new Promise(done => setTimeout(done, REACH_MS))])
+    let over = false
+    const found = recorded()
+      .then(({ reachBack }) => reachBack({ from: Number(at.split('.')[0]) }))
+      .finally(() => {
+        over = true
+      })
+    await Promise.race([found, pause(REACH_MS)])
+    while (!over && ring.next > 0 && !hasReadTo(at)) await pause(LOOK_MS)
   }
   watch(liveSource, refreshFrom)
   showAsAddressed()

@@ -47,16 +47,21 @@ export async function* linesOfRun(run: string, from: Beginning = {}): AsyncGener
   if (!response.ok || !response.body) throw await refusal(response)
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
-  for (;;) {
-    const { value, done } = await reader.read()
-    text += value ?? ''
-    const rows = text.split('\n')
-    text = rows.pop()!
-    for (const row of rows) {
-      const line = row === '' ? undefined : parseLine(row)
-      if (line) yield line
+  try {
+    for (;;) {
+      const { value, done } = await reader.read()
+      text += value ?? ''
+      const rows = text.split('\n')
+      text = rows.pop()!
+      for (const row of rows) {
+        const line = row === '' ? undefined : parseLine(row)
+        if (line) yield line
+      }
+      if (done) return
     }
-    if (done) return
+  } finally {
+    // Whoever reads no further wants no more of it.
+    await reader.cancel()
   }
 }
 
@@ -340,8 +345,7 @@ export async function* messages(
 /** Reads the history of the run that is watched, from a beginning on, from what its console records. */
 export async function reachBack(beginning: Beginning): Promise<boolean> {
   try {
-    await fill(messages(linesOfRun('current', beginning)), { alone: false })
-    return ring.next > 0
+    return (await fill(messages(linesOfRun('current', beginning)), { alone: false })) && ring.next > 0
   } catch {
     return false
   }

@@ -100,12 +100,15 @@ interface Arrived {
 let waiting: Arrived[] = []
 /** What arrives waits: history is being read anew. */
 let filling = false
+/** Counts the readings of history: only the last one is folded. */
+let reading = 0
 const order = new HistoryOrder()
 /** History follows the greeting at once; longer than this, and the snapshots that wait for it are more worth. */
 const HOLD_MS = 500
 let holdTimer = 0
 let listeners: Listener[] = []
 let stream: Stream | undefined
+let openStream: (() => Stream) | undefined
 /** What the console had when it greeted us: events up to here are history, and say nothing about delay. */
 let historySeq = 0
 /** The same, at the first greeting: what is told behind it, this tab has seen happen. */
@@ -126,16 +129,18 @@ export function watch(source: Source, onMessage: Listener): void {
       if (event === 'hello') void recall(source)
     })
   }
-  stream = source.open(
-    {
-      message(message) {
-        waiting.push({ message, atMs: consoleNow() })
-        onFrame('data', apply)
+  openStream = () =>
+    source.open(
+      {
+        message(message) {
+          waiting.push({ message, atMs: consoleNow() })
+          onFrame('data', apply)
+        },
+        connection: state => connection.set(state),
       },
-      connection: state => connection.set(state),
-    },
-    () => (latest.get().seq > 0 ? latest.get().seq : undefined),
-  )
+      () => (latest.get().seq > 0 ? latest.get().seq : undefined),
+    )
+  stream = openStream()
 }
 
 export const retryNow = (): void => stream?.retryNow()
@@ -228,9 +233,12 @@ function oldestOf(message: StreamMessage): number | undefined {
 /**
  * Reads history anew from a recording: `lines` begin with a keyframe. What the stream brings meanwhile waits and is folded
  * behind it. With `alone` there is no stream, and the end of the recording is what is paused at.
+ * @returns whether it was read to its end: whoever goes live meanwhile does not wait for that
  */
-export async function fill(lines: AsyncIterable<Arrived>, { alone }: { readonly alone: boolean }): Promise<void> {
+export async function fill(lines: AsyncIterable<Arrived>, { alone }: { readonly alone: boolean }): Promise<boolean> {
   const pausedSeq = paused.get() && ring.consoleSeqAt(paused.get()!.events - 1)
+  reading += 1
+  const mine = reading
   filling = true
   try {
     ring.clear()
@@ -238,6 +246,7 @@ export async function fill(lines: AsyncIterable<Arrived>, { alone }: { readonly 
     latest.set(EMPTY_VIEW)
     let lastMs = 0
     for await (const { message, atMs } of lines) {
+      if (mine !== reading) return false
       const told = foldOne(message, atMs)
       lastMs = atMs
       // A keyframe ends with the load; from there on the picture is whole.
@@ -257,10 +266,25 @@ export async function fill(lines: AsyncIterable<Arrived>, { alone }: { readonly 
       if (moment) asOf.set({ ...moment, until: ring.behind(moment.seq) })
       shown.set(old => ({ ...old, until: asOf.get()?.until ?? paused.get()!.events }))
     }
+    return true
   } finally {
-    filling = false
-    if (waiting.length > 0) onFrame('data', apply)
+    if (mine === reading) {
+      filling = false
+      if (waiting.length > 0) onFrame('data', apply)
+    }
   }
+}
+
+/** As a tab that has just been opened: what has been read of the past is no present. */
+function beginAnew(): void {
+  reading += 1
+  filling = false
+  waiting = []
+  ring.clear()
+  history.clear()
+  latest.set(EMPTY_VIEW)
+  stream?.close()
+  stream = openStream?.()
 }
 
 export function pauseView(): void {
@@ -272,6 +296,7 @@ export function resumeView(): void {
     return
   }
   if (paused.get() === undefined) return
+  if (filling) beginAnew()
   paused.set(undefined)
   asOf.set(undefined)
   viewNow.set(consoleNow())

@@ -102,6 +102,8 @@ export function showAddress(at: string): boolean {
   const place = placeOfAddress(at)
   return place !== undefined && showPlace(place)
 }
+/** Whether what is held goes beyond the event that an address names: whatever stood at that moment is held, or never was. */
+export const hasReadTo = (at: string): boolean => ring.consoleSeqAt(ring.next - 1) > Number(at.split('.')[0])
 export function addressOf(moment: Moment): string {
   const after = afterUs(moment)
   return after > 0 ? `${moment.seq}.${after}` : String(moment.seq)
