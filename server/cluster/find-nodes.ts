@@ -8,18 +8,22 @@ import { findProcess, type ProcessIdentity } from '../node/process-identity.ts'
 import { nodeArguments } from './launcher.ts'
 import { nodeFiles } from './node-files.ts'
 
+export interface FoundNode extends ProcessIdentity {
+  readonly replica: number
+}
+
 /**
  * The live nodes that were started with a config file in this directory; nothing else that names it, an editor for one.
  * @param directory an absolute path, as the supervisor was given it
  */
-export function findNodes(directory: string): ProcessIdentity[] {
+export function findNodes(directory: string): FoundNode[] {
   return commandLines().flatMap(({ pid, line }) => {
-    const replica = /(?:^| )node --replica-id (\d+) --config /.exec(line)?.[1]
-    if (replica === undefined) return []
-    const { configFile } = nodeFiles(directory, Number(replica))
-    if (!` ${line} `.includes(` ${nodeArguments({ args: [] }, Number(replica), configFile).join(' ')} `)) return []
+    const replica = Number(/(?:^| )node --replica-id (\d+) --config /.exec(line)?.[1] ?? Number.NaN)
+    if (Number.isNaN(replica)) return []
+    const { configFile } = nodeFiles(directory, replica)
+    if (!` ${line} `.includes(` ${nodeArguments({ args: [] }, replica, configFile).join(' ')} `)) return []
     const found = findProcess(pid)
-    return found ? [{ pid, started: found.started }] : []
+    return found ? [{ replica, pid, started: found.started }] : []
   })
 }
 

@@ -10,6 +10,7 @@ import { nodeSnapshot } from '../../shared/inspection/snapshots.ts'
 import { findProcess } from '../node/process-identity.ts'
 import { readClusterFile } from './cluster-file.ts'
 import type { NodeStatus } from './contract.ts'
+import { findNodes } from './find-nodes.ts'
 import type { LaunchEntry } from './launcher.ts'
 import { type LocalSupervisor, openSupervisor, type SupervisorOptions } from './supervisor.ts'
 import { buildEntry } from './testing/build-entry.ts'
@@ -29,11 +30,16 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'supervisor-'))
 })
 afterEach(async () => {
-  for (const supervisor of supervisors.splice(0)) await supervisor.close({ stopNodes: true })
-  for (const stranger of strangers.splice(0)) stranger.kill('SIGKILL')
-  await until(() => [...pids].every(pid => findProcess(pid) === undefined), 'every node process is gone')
-  pids.clear()
-  rmSync(directory, { recursive: true, force: true })
+  try {
+    for (const supervisor of supervisors.splice(0)) await supervisor.close({ stopNodes: true })
+    for (const stranger of strangers.splice(0)) stranger.kill('SIGKILL')
+    await until(() => [...pids].every(pid => findProcess(pid) === undefined), 'every node process is gone')
+  } finally {
+    // Whatever a test that failed has left must not be in the way of its second try.
+    for (const { pid } of findNodes(directory)) process.kill(pid, 'SIGKILL')
+    pids.clear()
+    rmSync(directory, { recursive: true, force: true })
+  }
 })
 
 async function supervise(options: Partial<SupervisorOptions> = {}): Promise<LocalSupervisor> {
@@ -263,14 +269,15 @@ test('a clean stop that hangs becomes a kill, and says so', async () => {
 })
 
 describe('after the death of the supervisor', () => {
-  /** A supervisor in a process of its own that starts the cluster and then only lives. */
-  async function foreignSupervisor(entry: LaunchEntry): Promise<ChildProcess> {
+  /** A supervisor in a process of its own that starts the cluster, says which processes it has, and then only lives. */
+  async function foreignSupervisor(entry: LaunchEntry, says: 'at once' | 'when all run'): Promise<ChildProcess> {
     const module = fileURLToPath(new URL('./supervisor.ts', import.meta.url))
     const code = `
       const { openSupervisor } = await import(${JSON.stringify(module)})
       const supervisor = await openSupervisor({ directory: ${JSON.stringify(directory)}, entry: ${JSON.stringify(entry)} })
-      await supervisor.startAll()
-      console.log(JSON.stringify(supervisor.status().nodes.map(node => node.pid)))
+      const all = supervisor.startAll()
+      ${says === 'when all run' ? 'await all' : 'await new Promise(resolve => supervisor.onChange(resolve))'}
+      console.log(JSON.stringify(supervisor.status().nodes.flatMap(node => node.pid ?? [])))
       setInterval(() => {}, 1000)`
     const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', code], {
       // A process group of its own, as a terminal gives one to a command.
@@ -283,8 +290,24 @@ describe('after the death of the supervisor', () => {
     return child
   }
 
+  test('nodes that it had only just started are adopted too, once they hold their directories', async () => {
+    const former = await foreignSupervisor(built.entry, 'at once')
+    process.kill(-former.pid!, 'SIGKILL')
+    await once(former, 'exit')
+    const started = findNodes(directory)
+    for (const { pid } of started) pids.add(pid)
+    expect(started.length).toBeGreaterThan(0)
+
+    const supervisor = await supervise()
+    const adopted = supervisor.status().nodes.flatMap(({ replica, pid }) => (pid === undefined ? [] : [[replica, pid]]))
+    expect(adopted).toEqual(started.map(({ replica, pid }) => [replica, pid]).sort(([a], [b]) => a! - b!))
+    await supervisor.startAll()
+    await until(() => states(supervisor).every(state => state === 'running'), 'all run')
+    await until(allLinked(supervisor, [0, 1, 2]), 'all three are linked')
+  })
+
   test('the nodes run on; the next one refuses to share, then adopts exactly them and can do everything to them', async () => {
-    const former = await foreignSupervisor(built.entry)
+    const former = await foreignSupervisor(built.entry, 'when all run')
     const running = [...pids]
     await expect(supervise()).rejects.toMatchObject({
       code: 'ClusterInUse',

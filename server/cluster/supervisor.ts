@@ -7,9 +7,10 @@
  *   DIR/node-N/        data directory of node N
  */
 import { mkdirSync, rmSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { EngineError } from '../../shared/bytes/errors.ts'
-import { type DirectoryLock, lockDirectory } from '../node/directory-lock.ts'
+import { type DirectoryLock, liveOwner, lockDirectory, NODE_LOCK } from '../node/directory-lock.ts'
+import { findSame } from '../node/process-identity.ts'
 import {
   type ClusterFile,
   type ClusterFileNode,
@@ -18,6 +19,7 @@ import {
   writeClusterFile,
 } from './cluster-file.ts'
 import type { ClusterStatus, NodeStatus, Supervisor } from './contract.ts'
+import { findNodes } from './find-nodes.ts'
 import { chooseFreePorts, isFree } from './free-ports.ts'
 import { defaultEntry, type LaunchEntry, nodeArguments, nodeEnvironment } from './launcher.ts'
 import { ClusterLinks, type LinkPort } from './links/cluster-links.ts'
@@ -38,6 +40,8 @@ export interface SupervisorOptions {
   readonly settings?: ExtraSettings
   /** The nodes reach each other through proxies in this process, which can cut, delay and hold. Default true. */
   readonly links?: boolean
+  /** Nodes that the last supervisor had only just started are waited for, to be adopted. Default true. */
+  readonly awaitStarts?: boolean
   /** Further arguments of a node process, asked for at each start. */
   readonly nodeArgs?: (replica: number) => readonly string[]
   /** Until a starting node must listen. Default 30 s. */
@@ -52,6 +56,9 @@ const NAME = 'quorumscope'
 const LOOK_MS = process.platform === 'linux' ? 100 : 1_000
 /** New ports are tried this often when somebody else takes one between choice and use. */
 const PORT_ATTEMPTS = 5
+/** From the start of a node until it holds the lock of its directory; one that is stopped meanwhile never does. */
+const LOCKED_MS = 10_000
+const LOCK_POLL_MS = 20
 /** A port of a node that is down may be the source port of somebody's short-lived connection. */
 const PORT_RETRY_MS = 300
 
@@ -70,12 +77,25 @@ export async function openSupervisor(options: SupervisorOptions): Promise<LocalS
       )
     }
     writeClusterFile(directory, file)
+    if (options.awaitStarts !== false) await startsSettled(directory)
     const supervisor = new LocalSupervisor(directory, file, lock, options)
     if (options.links !== false && file.nodes.length > 1) await supervisor.openLinks()
     return supervisor
   } catch (error) {
     lock.release()
     throw error
+  }
+}
+
+/**
+ * A node takes the lock that it is adopted by a while after its start. If the last supervisor died in between, the node
+ * would be nobody's, and in the way of the next one of its number.
+ */
+async function startsSettled(directory: string): Promise<void> {
+  const deadline = Date.now() + LOCKED_MS
+  for (const { replica, ...node } of findNodes(directory)) {
+    const lock = join(nodeFiles(directory, replica).dataDirectory, NODE_LOCK)
+    while (findSame(node) && liveOwner(lock)?.pid !== node.pid && Date.now() < deadline) await sleep(LOCK_POLL_MS)
   }
 }
 

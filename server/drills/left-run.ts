@@ -23,7 +23,7 @@ export async function endLeftRun(directory: string): Promise<readonly number[] |
   if (!existsSync(directory)) return undefined
   const pids: number[] = []
   if (existsSync(join(directory, CLUSTER_FILE))) {
-    const supervisor = await openSupervisor({ directory, links: false })
+    const supervisor = await openSupervisor({ directory, links: false, awaitStarts: false })
     try {
       for (const replica of supervisor.adopted) {
         const { pid } = supervisor.status().nodes[replica]!
