@@ -68,7 +68,7 @@ const NARROW = [
 let running: ConsoleProcess
 test.beforeEach(async ({ page }) => {
   // Some forty routes, twice each: longer than any other test where the machine is slow.
-  test.setTimeout(600_000)
+  test.setTimeout(1_800_000)
   running = await startConsole()
   await withAxe(page)
   await page.setViewportSize(WIDE)

@@ -41,16 +41,17 @@ test('a node is wiped once its name was typed, its peers refill it, and its disk
   await expect(situation(page)).toContainText('No log lies in its directory')
   await page.getByRole('link', { name: 'Cluster', exact: true }).click()
   await page.getByTestId('start-2').click()
-  await expect(page.getByTestId('node-2')).toHaveAttribute('data-standing', 'healthy', { timeout: 60_000 })
-  expect(existsSync(log)).toBe(true)
+  await expect(page.getByTestId('node-2')).toHaveAttribute('data-standing', 'healthy')
+  // That it holds the metadata comes first: it says which partitions there are to be filled.
+  await expect.poll(() => existsSync(log)).toBe(true)
   for (const rule of ['commit', 'view', 'primary', 'prefix', 'acked'])
-    await expect(page.getByTestId(`invariant-${rule}`)).toHaveAttribute('data-verdict', 'holds', { timeout: 30_000 })
+    await expect(page.getByTestId(`invariant-${rule}`)).toHaveAttribute('data-verdict', 'holds')
   expect(await ledger(page, 'lost')).toBe(0)
 
   // a third boot, which finds what the second one left: from nothing to the log that came back
   await page.getByTestId('terminate-2').click()
   await page.getByTestId('start-2').click()
-  await expect(page.getByTestId('node-2')).toHaveAttribute('data-standing', 'healthy', { timeout: 60_000 })
+  await expect(page.getByTestId('node-2')).toHaveAttribute('data-standing', 'healthy')
   await page.goto(`${running.origin}/cluster/nodes/2?tab=disk`)
   await expect(page.getByTestId('disk-changes')).toContainText(/\d+ files new/)
   const row = page.locator('[data-path$="partitions/0/00000000000000000000.log"]')
@@ -85,9 +86,15 @@ test('a cluster starts anew with one node and with five; the page that is open g
     const field = page.getByTestId('confirm').getByRole('textbox')
     await field.fill('quorumscope')
     await field.press('Enter')
-    await expect(situation(page)).toContainText(words, { timeout: 60_000 })
+    await expect(situation(page)).toContainText(words)
     await expect(page.locator('[data-testid^=ring-node-]')).toHaveCount(nodes)
-    const { streams } = (await running.get('/api/topics')) as { streams: unknown[] }
+    let streams: unknown
+    // Whoever is asked may not have come up yet.
+    const told = async () => {
+      streams = ((await running!.get('/api/topics')) as { streams?: unknown[] }).streams
+      return streams !== undefined
+    }
+    await expect.poll(told).toBe(true)
     expect(streams).toEqual([])
   }
   await page.getByRole('group', { name: 'Beside the ring' }).getByRole('button', { name: 'Nodes' }).click()

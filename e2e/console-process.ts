@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,9 +20,24 @@ export interface ConsoleProcess {
   stop(): Promise<void>
 }
 
-/** Starts the built console on a free port with a fresh data directory and resolves when it says where it serves. */
-export async function startConsole(args: readonly string[] = [], directory?: string): Promise<ConsoleProcess> {
+export interface ConsoleSetup {
+  /** Of a console that ran before; a fresh one when absent, which goes with the console. */
+  readonly directory?: string
+  /** Of every node, by the name of its environment: `IGGY_CLUSTER_HEARTBEAT_TIMEOUT`. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** Starts the built console on a free port and resolves when it says where it serves. */
+export async function startConsole(
+  args: readonly string[] = [],
+  { directory, settings }: ConsoleSetup = {},
+): Promise<ConsoleProcess> {
   const data = directory ?? mkdtempSync(join(tmpdir(), 'quorumscope-e2e-'))
+  // Nodes are started in the directory of their cluster, and look there for what their environment lacks.
+  if (settings) {
+    const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`)
+    writeFileSync(join(data, '.env'), lines.join(''))
+  }
   const child = spawn(process.execPath, [entry, 'console', '--port', '0', '--data', data, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })

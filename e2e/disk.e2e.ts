@@ -56,7 +56,7 @@ test('an index is floored to a log that was cut; a corrupt slot is explained, an
 
   // An election writes superblocks; node-0 stays down and node-2 is alone, so that nobody brings back what is cut.
   await act('/api/nodes/0/kill')
-  await expect(situation(page)).toContainText(/leads view [1-9]/, { timeout: 30_000 })
+  await expect(situation(page)).toContainText(/leads view [1-9]/)
   await act('/api/nodes/2/kill')
   await act('/api/links/all/2/cut', { both: true })
   const { dataDirectory } = nodes[2]!
@@ -65,7 +65,7 @@ test('an index is floored to a log that was cut; a corrupt slot is explained, an
   await page.goto(`${running.origin}/cluster/nodes/2?tab=boot`)
   await stays(page, async () => {
     const steps = page.getByTestId('boot-steps').getByRole('row')
-    await expect(steps.filter({ hasText: 'index-floor' })).toContainText('dropped 1', { timeout: 30_000 })
+    await expect(steps.filter({ hasText: 'index-floor' })).toContainText('dropped 1')
     await expect(steps.filter({ hasText: 'torn tail cut' })).toContainText('bytes 10')
   })
   await page.goto(`${running.origin}/partitions/0/0/0?node=2&seg=0&offset=0`)
@@ -85,7 +85,7 @@ test('an index is floored to a log that was cut; a corrupt slot is explained, an
   await page.goto(`${running.origin}/cluster`)
   await stays(page, async () => {
     const card = page.getByTestId('node-2')
-    await expect(card).toHaveAttribute('data-state', 'refused', { timeout: 30_000 })
+    await expect(card).toHaveAttribute('data-state', 'refused')
     await expect(card).toContainText('Refused to boot')
     await expect(page.getByTestId('ring-node-2')).toHaveAccessibleName(/Refused to boot/)
     await expect(page.getByTestId('ring-node-2')).toContainText('damaged')
@@ -118,7 +118,7 @@ test('an index is floored to a log that was cut; a corrupt slot is explained, an
   await expect(page.getByTestId('wal-scan')).toHaveAttribute('data-end', 'clean')
   truncateSync(log, statSync(log).size - 5)
   await stays(page, async () => {
-    await expect(situation(page)).toContainText('The file is torn', { timeout: 20_000 })
+    await expect(situation(page)).toContainText('The file is torn')
     await expect(page.getByTestId('wal-entry')).toContainText('no process holds it in memory')
     await expect(page.getByTestId('wal-slots')).toContainText('directory of node-2')
   })

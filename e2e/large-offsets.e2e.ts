@@ -33,7 +33,7 @@ const node = async (): Promise<Status> => (await running!.get('/api/nodes/0')) a
 const act = async (what: string) => expect(await running!.post(`/api/nodes/0/${what}`)).toMatchObject({ status: 200 })
 
 async function connected(): Promise<Client> {
-  await expect.poll(async () => (await node()).state, { timeout: 30_000 }).toBe('running')
+  await expect.poll(async () => (await node()).state).toBe('running')
   const endpoints = [{ host: '127.0.0.1', port: (await node()).ports.client }]
   client = new Client(nodeClientPorts, { endpoints, hash: await createHash(), credentials: ROOT })
   return client

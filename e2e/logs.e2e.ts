@@ -20,23 +20,29 @@ test('the gap at a kill is drawn in the load; entry, session and table are read 
   await page.getByRole('textbox', { name: 'bytes of a message' }).fill('512')
   await page.getByTestId('load-start').press('Enter')
   const ledger = async (name: string) => Number(await page.getByTestId(`ledger-${name}`).getAttribute('data-value'))
-  await expect.poll(() => ledger('acked'), { timeout: 60_000 }).toBeGreaterThan(400)
+  await expect.poll(() => ledger('acked')).toBeGreaterThan(400)
   // sessions are compared by the nodes that live: what the dead one said last is of no moment
   await page.getByRole('link', { name: 'Clients', exact: true }).click()
   const situation = page.getByTestId('situation')
-  await expect(situation).toContainText('the same on node-0, node-1 and node-2', { timeout: 20_000 })
+  await expect(situation).toContainText('the same on node-0, node-1 and node-2')
   expect((await running.post('/api/nodes/0/kill')).status).toBe(200)
   await expect(page.getByTestId('unasked-0')).toContainText('was killed')
-  await expect(situation).toContainText('the same on node-1 and node-2', { timeout: 20_000 })
+  await expect(situation).toContainText('the same on node-1 and node-2')
   await expect(page.getByTestId('connections')).not.toContainText('node-0')
   await page.getByRole('link', { name: 'WAL', exact: true }).click()
   await expect(situation).toContainText('node-0 was killed')
   await expect(page.getByTestId('wal-slots')).toContainText('directory of node-0')
   await page.getByRole('link', { name: 'Load', exact: true }).click()
-  await expect(page.getByTestId('load-gaps').getByRole('row').nth(1)).toContainText('node-0', { timeout: 60_000 })
+  // A machine that stops for a second leaves a gap, too; nobody's death is told of that one.
+  await expect(
+    page
+      .getByTestId('load-gaps')
+      .getByRole('row', { name: /node-0/ })
+      .first(),
+  ).toBeVisible()
   await expect(page.locator('.chart-gap').first()).toBeAttached()
   const before = await ledger('acked')
-  await expect.poll(() => ledger('acked'), { timeout: 60_000 }).toBeGreaterThan(before)
+  await expect.poll(() => ledger('acked')).toBeGreaterThan(before)
   expect(await ledger('lost')).toBe(0)
 
   // an entry of the log: by keyboard to its slot, a field and its bytes show each other, the file verifies
@@ -66,7 +72,8 @@ test('the gap at a kill is drawn in the load; entry, session and table are read 
 
   // a list as it is filtered, also what is not in sight
   await page.goto(`${running.origin}/partitions?q=0.0.1`)
-  await expect(page.getByTestId('partition-0.0.1')).toBeVisible()
+  // Names come with an answer of their own.
+  await expect(page.getByTestId('partition-0.0.1')).toContainText('load/steady/1')
   const saved = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Save partitions as a file' }).click()
   await page.getByRole('menuitem', { name: /^CSV/ }).click()

@@ -183,7 +183,7 @@ test('messages are polled by offset, time, first, last and next, by keyboard; by
   // Deleted while it is shown: nothing of it is told as if it were there.
   await page.goto(`${running.origin}/partitions/0/0/0?pane=poll&node=1`)
   await client.deleteTopic('shop', 'orders')
-  await expect(page.getByTestId('no-partition')).toContainText('No node reports partition 0.0.0', { timeout: 30_000 })
+  await expect(page.getByTestId('no-partition')).toContainText('No node reports partition 0.0.0')
   expect(await running.get('/api/nodes/1/partitions/0/0/0/messages')).toMatchObject({ code: 'CON_NO_SUCH_THING' })
 })
 
@@ -198,8 +198,11 @@ test('the logs of three nodes are compared to the byte: alike, one behind, and o
   const sizes = async () =>
     Promise.all(
       [0, 1, 2].map(async node => {
-        const said = (await running.get(`/api/nodes/${node}/partitions/0/0/0`)) as { segments: { sizeBytes: number }[] }
-        return said.segments[0]!.sizeBytes
+        const said = (await running.get(`/api/nodes/${node}/partitions/0/0/0`)) as {
+          segments?: { sizeBytes: number }[]
+        }
+        // A node that is behind does not have it yet.
+        return said.segments?.[0]?.sizeBytes ?? 0
       }),
     )
   await expect.poll(async () => new Set(await sizes()).size === 1 && (await sizes())[0]! > 0).toBe(true)

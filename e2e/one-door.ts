@@ -17,7 +17,7 @@ export async function writeThrough(
     credentials: ROOT,
     retry: false,
     followLeader: false,
-    budgetMs: 8_000,
+    budgetMs: 30_000,
   })
   try {
     await client.connect()

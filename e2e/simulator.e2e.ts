@@ -12,8 +12,6 @@ const command = join(root, 'dist/server/quorumscope.js')
 const SEEDS = { first: 1, last: 3 }
 /** The shortest runs of those in which something fails. */
 const PROFILE = 'crash'
-/** Seconds on a quiet machine; a page that shares its cores with much else takes longer. */
-const LIMIT_MS = 600_000
 
 /** Runs in the page: the seeds, and what their histories come to. */
 const ENTRY = `
@@ -50,7 +48,6 @@ async function bundle(): Promise<string> {
 }
 
 test('a seed has one history, in the browser as in Node', async ({ page }) => {
-  test.setTimeout(LIMIT_MS)
   const { first, last } = SEEDS
   const args = [command, 'sim', '--seeds', `${first}..${last}`, '--profile', PROFILE, '--json']
   const node = promisify(execFile)(process.execPath, args, { maxBuffer: 1 << 26 }).catch(

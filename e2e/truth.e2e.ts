@@ -24,6 +24,8 @@ const act = async (path: string, body = {}) => {
 const ledger = async (page: Page, name: string) =>
   Number(await page.getByTestId(`ledger-${name}`).getAttribute('data-value'))
 
+const VOTES = { name: 'votes', commands: ['StartViewChange', 'DoViewChange', 'StartView'] }
+
 const isWell = (standing: string): boolean => /healthy|primary/.test(standing)
 
 /** Keeps every standing that the card of a node is drawn with from now on, with the gap it shows. */
@@ -68,7 +70,7 @@ test('a restarted backup is drawn with its gap until it is closed, never as heal
   expect((await drawn()).filter(isWell)).toEqual([])
 
   await act('/api/links/all/all/heal')
-  await expect(page.getByTestId('node-2')).toHaveAttribute('data-standing', 'healthy', { timeout: 60_000 })
+  await expect(page.getByTestId('node-2')).toHaveAttribute('data-standing', 'healthy')
   const standings = await drawn()
   const closed = standings.findIndex(standing => standing.startsWith('healthy'))
   expect(standings.slice(0, closed).some(standing => /^(recovering|behind|view_change)/.test(standing))).toBe(true)
@@ -100,8 +102,8 @@ test('a killed primary is drawn as no primary, and what is written meanwhile get
     credentials: ROOT,
     followLeader: false,
     retry: false,
-    // An answer that does not come by then is the client's own timeout, and not what a server says.
-    budgetMs: 5_000,
+    // What a server says comes within five seconds of its own; those of a machine that is slow are longer.
+    budgetMs: 30_000,
   })
   const write = () => client!.sendMessages('shop', 'orders', { kind: 'partition', partition: 0 }, [{ payload: 'x' }])
   await expect.poll(() => write().then(() => 'served', String), { message: 'a write through node-1' }).toBe('served')
@@ -116,14 +118,17 @@ test('a killed primary is drawn as no primary, and what is written meanwhile get
     })
     Object.assign(window, { said })
   })
+  // Nobody is elected before this was looked at, however long that takes.
+  await act('/api/links/all/all/hold', VOTES)
   await act('/api/nodes/0/kill')
   await expect(situation).toContainText('No primary')
   const refused = await write().catch((error: unknown) => error)
   expect(refused).toBeInstanceOf(ClientError)
   expect([ErrorCode.TransientNotAccepted, ErrorCode.TransientNotCommitted]).toContain((refused as ClientError).status)
 
+  await act('/api/links/all/all/release', { name: VOTES.name })
   // Two of three elect, and the page says who leads now; nobody ever said that node-0 leads while it was dead.
-  await expect(situation).toContainText(/leads view [1-9]/, { timeout: 30_000 })
+  await expect(situation).toContainText(/leads view [1-9]/)
   const said = await page.evaluate(() => (window as unknown as { said: string[] }).said)
   const fromDeath = said.slice(said.findIndex(text => text.includes('No primary')))
   expect(fromDeath.filter(text => /node-0 leads/.test(text))).toEqual([])

@@ -4,8 +4,19 @@ import { kindSpec } from '../../shared/inspection/kinds.ts'
 import { bookmarks } from '../data/bookmarks.ts'
 import { useCell } from '../data/cell.ts'
 import type { RingEvent } from '../data/ring.ts'
-import { asOf, connection, paused, realNow, resumeView, ring, shown, togglePause, viewNow } from '../data/store.ts'
-import { playing, SPEEDS, STEP_NAMES, type Step, scrubTo, speed, step, togglePlay } from '../data/time.ts'
+import {
+  asOf,
+  connection,
+  type Moment,
+  paused,
+  realNow,
+  resumeView,
+  ring,
+  shown,
+  togglePause,
+  viewNow,
+} from '../data/store.ts'
+import { addressOf, playing, SPEEDS, STEP_NAMES, type Step, scrubTo, speed, step, togglePlay } from '../data/time.ts'
 import { clock, clockShort, duration, grouped } from '../ui/format.ts'
 import { Glyph, type GlyphName } from '../ui/glyph.tsx'
 import { Picker } from '../ui/picker.tsx'
@@ -110,7 +121,7 @@ function LiveAge(props: { lost: boolean }) {
 
 function PausedAge(props: { atMs: number; since: number }) {
   const past = useCell(asOf)
-  if (past !== undefined) return <PastAge atMs={past.atMs} events={past.until} />
+  if (past !== undefined) return <PastAge moment={past} />
   return (
     <>
       <span className="num ink-1">{clock(props.atMs)}</span>
@@ -130,12 +141,18 @@ function Waiting(props: { atMs: number; since: number }) {
   )
 }
 
-function PastAge(props: { atMs: number; events: number }) {
+function PastAge({ moment }: { moment: Moment }) {
   const factor = useCell(speed)
   return (
     <>
-      <span className="num ink-1" data-testid="as-of" data-at-ms={props.atMs} data-events={props.events}>
-        as of {clock(props.atMs)}
+      <span
+        className="num ink-1"
+        data-testid="as-of"
+        data-at-ms={moment.atMs}
+        data-events={moment.until}
+        data-address={addressOf(moment)}
+      >
+        as of {clock(moment.atMs)}
       </span>
       <Picker
         name={`Speed: ${factor} times`}
