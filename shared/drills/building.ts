@@ -33,6 +33,14 @@ export function started(options?: ScenarioTopicOptions): Action[] {
 /** Every running node has applied what is committed, and all say the same. */
 export const atRest = (what: string): Action => ({ do: 'waitFor', what, until: { settled: true }, withinMs: REST_MS })
 
+/** A backup shows a message of an eager topic once its own disk has it, and that may be a while behind the acknowledgement. */
+export const onEveryDisk: Action = {
+  do: 'waitFor',
+  what: 'every node has it on disk',
+  until: { all: [{ settled: true }, { agree: { group: PARTITION, field: 'offsets.persisted' } }] },
+  withinMs: REST_MS,
+}
+
 /** On every node: a topic is committed before its groups are made. */
 export const partitionIsThere: Action = {
   do: 'waitFor',

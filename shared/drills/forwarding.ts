@@ -1,7 +1,17 @@
 /** Drills about writes that knock on the wrong door. */
 import { Command } from '../protocol/commands.ts'
 import type { Action, Scenario } from '../scenario/language.ts'
-import { atRest, EAGER, PARTITION, PARTITION_DIRECTORY, partitionIsThere, readAll, runs, waitFor } from './building.ts'
+import {
+  atRest,
+  EAGER,
+  onEveryDisk,
+  PARTITION,
+  PARTITION_DIRECTORY,
+  partitionIsThere,
+  readAll,
+  runs,
+  waitFor,
+} from './building.ts'
 import type { Drill } from './contract.ts'
 
 const DOORS = [0, 1, 2] as const
@@ -56,7 +66,7 @@ const wrongDoor: Scenario = {
     ...DOORS.map(client),
     { do: 'baseline', name: 'the writes' },
     ...DOORS.map(node => write(node)),
-    atRest('every node has applied it'),
+    onEveryDisk,
     readAll('read'),
   ],
   verdict: [
@@ -137,7 +147,7 @@ const DROPPED: Scenario = {
       AT_ONCE_MS,
     ),
     { do: 'disarm', node: 0, point: NO_RESERVATION },
-    atRest('every node has applied it'),
+    onEveryDisk,
     readAll('read'),
   ],
   verdict: [
