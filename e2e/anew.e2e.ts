@@ -69,6 +69,8 @@ test('a cluster starts anew with one node and with five; the page that is open g
   await page.goto(`${running.origin}/cluster?side=cluster`)
   // Escape leaves a dialog, focus goes back to what opened it, and a letter pressed in it is no shortcut.
   const opener = page.getByTestId('reset-1')
+  // A key, unlike a click, does not wait until a button takes it.
+  await expect(opener).toBeEnabled()
   await opener.focus()
   await page.keyboard.press('Enter')
   await expect(page.getByTestId('confirm').getByRole('textbox')).toBeFocused()

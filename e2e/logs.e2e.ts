@@ -18,6 +18,7 @@ test('the gap at a kill is drawn in the load; entry, session and table are read 
   await page.getByRole('textbox', { name: 'bytes of a message' }).fill('31')
   await expect(page.getByTestId('load-start')).toHaveAttribute('aria-disabled', 'true')
   await page.getByRole('textbox', { name: 'bytes of a message' }).fill('512')
+  await expect(page.getByTestId('load-start')).toBeEnabled()
   await page.getByTestId('load-start').press('Enter')
   const ledger = async (name: string) => Number(await page.getByTestId(`ledger-${name}`).getAttribute('data-value'))
   await expect.poll(() => ledger('acked')).toBeGreaterThan(400)
