@@ -11,6 +11,7 @@ export default defineConfig({
           include: ['{shared,server,app,scripts}/**/*.test.{ts,tsx}'],
           exclude: [...exclude, '**/*.process.test.ts'],
           testTimeout: 180_000,
+          hookTimeout: 60_000,
           // Vitest would keep one of two cores for itself.
           maxWorkers: 2,
         },
