@@ -25,6 +25,6 @@ test('VC-01 three rounds of SIGKILL under load, then all at once: nothing acknow
     console.log(words)
     expect(wrong).toEqual([])
   } finally {
-    await rounds.runner.close()
+    await rounds.close()
   }
 })

@@ -36,7 +36,7 @@ test('VC-01 thirty rounds of SIGKILL under load, the metadata primary and a rand
     console.log(words)
     expect(wrong).toEqual([])
   } finally {
-    await rounds.runner.close()
+    await rounds.close()
   }
 })
 
@@ -52,7 +52,7 @@ test('VC-01 thirty rounds of SIGKILL within the first second after a start', asy
     console.log(words)
     expect(wrong).toEqual([])
   } finally {
-    await rounds.runner.close()
+    await rounds.close()
   }
 })
 
@@ -66,6 +66,6 @@ test('all three at once, five times, started in each order: metadata loses nothi
     console.log(words)
     expect(wrong).toEqual([])
   } finally {
-    await rounds.runner.close()
+    await rounds.close()
   }
 })

@@ -25,6 +25,6 @@ test('OR-27 all three nodes are SIGKILLed at once under load, twice: eager keeps
     if (wrong.length > 0) console.log(story)
     expect(wrong).toEqual([])
   } finally {
-    await kills.runner.close()
+    await kills.close()
   }
 })

@@ -55,6 +55,11 @@ class MetadataLoad {
     this.client.close()
   }
 
+  abandon(): void {
+    this.stopping = true
+    this.client.close()
+  }
+
   private async run(): Promise<void> {
     for (let number = 0; !this.stopping; number++) {
       const name = `op-${number}`
@@ -107,16 +112,33 @@ export class KillRounds {
     const settings = { 'cluster.heartbeat_timeout': `${HEARTBEAT_MS / 1000} s` }
     const runner = await RealRunner.open({ nodes: NODES.length, settings }, { hash, entry })
     const rounds = new KillRounds(runner, hash)
+    try {
+      await rounds.begin()
+      return rounds
+    } catch (error) {
+      await rounds.close()
+      throw error
+    }
+  }
+
+  private async begin(): Promise<void> {
+    const { runner } = this
     await Promise.all(NODES.map(node => runner.start(node)))
     const client = runner.client(NODES, { budgetMs: 30_000 })
     await client.createStream('s')
     await client.createTopic('s', 't', 3, { enforceFsync: true, messagesRequiredToSave: 1 })
     client.close()
-    rounds.metadata.start()
-    rounds.load.start()
+    this.metadata.start()
+    this.load.start()
     // A load that flows, on backups that have heard their primary: before its first heartbeat they wait for it longer.
-    await rounds.until('the load flows', () => rounds.metadata.acked.length >= LOAD_FLOWS)
-    return rounds
+    await this.until('the load flows', () => this.metadata.acked.length >= LOAD_FLOWS)
+  }
+
+  /** However it went: no process, no file and no load is left. */
+  async close(): Promise<void> {
+    this.metadata.abandon()
+    this.load.abandon()
+    await this.runner.close()
   }
 
   /** Kills one node under load and waits until it has caught up on every group. */

@@ -62,6 +62,17 @@ export class WholeKills {
       { hash, entry },
     )
     const kills = new WholeKills(runner)
+    try {
+      await kills.begin()
+      return kills
+    } catch (error) {
+      await kills.close()
+      throw error
+    }
+  }
+
+  private async begin(): Promise<void> {
+    const { runner } = this
     await Promise.all(NODES.map(node => runner.start(node)))
     const client = runner.client(NODES, { budgetMs: 30_000 })
     await client.createStream('s')
@@ -69,9 +80,14 @@ export class WholeKills {
     await client.createTopic('s', 'default', 1, { segmentSize: MIB })
     client.close()
     for (const topic of TOPICS)
-      for (let lane = 0; lane < LANES; lane++) kills.writers.push(kills.write(topic, `${topic}-${lane}`))
-    await kills.flowing(0)
-    return kills
+      for (let lane = 0; lane < LANES; lane++) this.writers.push(this.write(topic, `${topic}-${lane}`))
+    await this.flowing(0)
+  }
+
+  /** However it went: no process, no file and no load is left. */
+  async close(): Promise<void> {
+    this.stopping = true
+    await this.runner.close()
   }
 
   /** Kills all nodes in one breath and starts them in this order; resolves when both topics acknowledge again. */
