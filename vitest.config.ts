@@ -24,6 +24,7 @@ export default defineConfig({
           retry: 1,
           include: ['server/**/*.process.test.ts'],
           exclude,
+          setupFiles: ['server/cluster/testing/port-share.ts'],
           maxWorkers: 3,
           testTimeout: 240_000,
           hookTimeout: 60_000,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadNodeConfig } from '../node/config.ts'
 import { CLUSTER_FILE, type ClusterFile, readClusterFile, writeClusterFile } from './cluster-file.ts'
-import { chooseFreePorts, isFree } from './free-ports.ts'
+import { chooseFreePorts, isFree, PORT_SHARE } from './free-ports.ts'
 import { asCommand, defaultEntry, nodeArguments, nodeEnvironment } from './launcher.ts'
 import { nodeFiles, writeNodeConfig } from './node-files.ts'
 import { exitLineOf, openLog, tailOf } from './node-log.ts'
@@ -111,6 +111,20 @@ test('a port that is spoken for is not chosen, though nobody listens on it', asy
   const even = new Set(Array.from({ length: 32_768 }, (_, index) => index * 2))
   const ports = await chooseFreePorts('127.0.0.1', 5, even)
   expect(ports.map(port => port % 2)).toEqual([1, 1, 1, 1, 1])
+})
+
+test('two that choose at the same time never choose the same, each in its share, and none chooses a port twice', async () => {
+  const chosen: number[][] = []
+  try {
+    for (const share of ['1/3', '2/3', '3/3']) {
+      process.env[PORT_SHARE] = share
+      chosen.push([...(await chooseFreePorts('127.0.0.1', 100)), ...(await chooseFreePorts('127.0.0.1', 100))])
+    }
+  } finally {
+    delete process.env[PORT_SHARE]
+  }
+  expect(new Set(chosen.flat()).size).toBe(600)
+  for (const ports of chosen) expect(new Set(ports.map(port => (port >> 1) % 3)).size).toBe(1)
 })
 
 describe('the log of a node', () => {
