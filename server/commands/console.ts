@@ -38,7 +38,9 @@ export function registerConsole(program: Command): void {
     .option('--read-only', 'change nothing; the default when --host is not a loopback address')
     .option('--no-read-only', 'allow changes with the token, also when --host is not a loopback address')
     .action(async (options: ConsoleCommandOptions) => {
-      process.exitCode = await runConsole(options, line => process.stdout.write(`${line}\n`))
+      const status = await runConsole(options, line => process.stdout.write(`${line}\n`))
+      // All is closed. The runtime must not look after what it still holds: it has been seen to turn in circles there for ever.
+      process.exit(status)
     })
 }
 

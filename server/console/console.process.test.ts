@@ -58,8 +58,9 @@ class RunningConsole {
   output = ''
   url = ''
   token = ''
-  constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, [...built.entry.args, 'console', '--data', directory, '--port', '0', ...args])
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+    const all = [...built.entry.args, 'console', '--data', directory, '--port', '0', ...args]
+    this.child = spawn(process.execPath, all, { env })
     this.child.stdout!.on('data', chunk => (this.output += chunk))
     this.child.stderr!.on('data', chunk => (this.output += chunk))
     pids.add(this.child.pid!)
@@ -297,6 +298,15 @@ describe('the console process', () => {
     expect(second.url).not.toBe('')
     expect(await second.end('SIGINT')).toBe(0)
     for (const pid of before) expect(findProcess(pid!)).toBeUndefined()
+  })
+
+  it('ends when it has stopped, whatever its process still holds', async () => {
+    // Nodes inherit nothing of this.
+    const held = { ...process.env, NODE_OPTIONS: '--import=data:text/javascript,setInterval(()=>{},1e9)' }
+    const console = new RunningConsole(['--nodes', '1'], held)
+    consoles.push(console)
+    await (await console.ready()).allRunning(1)
+    expect(await console.end('SIGTERM')).toBe(0)
   })
 
   it('with one node, read-only, shows it and changes nothing', async () => {
