@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { ExitStatus } from '../../shared/storage/ports.ts'
+import { endWith } from './end.ts'
 
 /** npm may hand on the signal that the terminal has sent already: two within this time are one. */
 const ONE_PRESS_MS = 500
@@ -38,9 +39,7 @@ export function registerConsole(program: Command): void {
     .option('--read-only', 'change nothing; the default when --host is not a loopback address')
     .option('--no-read-only', 'allow changes with the token, also when --host is not a loopback address')
     .action(async (options: ConsoleCommandOptions) => {
-      const status = await runConsole(options, line => process.stdout.write(`${line}\n`))
-      // All is closed. The runtime must not look after what it still holds: it has been seen to turn in circles there for ever.
-      process.exit(status)
+      endWith(await runConsole(options, line => process.stdout.write(`${line}\n`)))
     })
 }
 

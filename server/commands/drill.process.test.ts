@@ -46,7 +46,10 @@ interface Command {
 const drillRun = (...args: string[]): Command => command('drill', 'run', ...args, '--real')
 
 function command(...args: string[]): Command {
-  const child = spawn(process.execPath, [...built.entry.args, ...args], { env: { ...process.env, TMPDIR: directory } })
+  // A command ends whatever its process still holds; nodes inherit nothing of this.
+  const held = '--import=data:text/javascript,setInterval(()=>{},1e9)'
+  const env = { ...process.env, TMPDIR: directory, NODE_OPTIONS: held }
+  const child = spawn(process.execPath, [...built.entry.args, ...args], { env })
   children.push(child)
   const text = { out: '', errors: '' }
   child.stdout.on('data', chunk => (text.out += chunk))

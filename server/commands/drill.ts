@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { Hash } from '../../shared/bytes/hash.ts'
 import type { Drill } from '../../shared/drills/contract.ts'
 import type { DrillRun, OpenWorlds } from '../../shared/drills/run.ts'
+import { endWith } from './end.ts'
 
 interface RunOptions {
   readonly real: boolean
@@ -58,7 +59,7 @@ export function registerDrill(program: Command): void {
     .option('--seeds <n>', 'this many seeds, from 1 on', seedCount)
     .option('--json', 'print one JSON object', false)
     .action(async (ids: string[], options: RunOptions & { sim?: boolean }) => {
-      process.exitCode = await run(ids, options)
+      endWith(await run(ids, options))
     })
 }
 
