@@ -28,7 +28,7 @@ export function findNodes(directory: string): FoundNode[] {
 }
 
 /** Of all processes that this user may see, with one blank between the arguments. */
-function commandLines(): { pid: number; line: string }[] {
+export function commandLines(): { pid: number; line: string }[] {
   if (process.platform !== 'linux') {
     const lines = execFileSync('ps', ['-axo', 'pid=,command='], { encoding: 'utf8' }).split('\n')
     return lines.map(line => ({ pid: Number.parseInt(line, 10), line: line.trim() }))
